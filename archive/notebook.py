@@ -91,8 +91,6 @@ class Run:
         """The configuration that the run began with."""
         return self.read.config
 
-    # -- tables ------------------------------------------------------------------------------
-
     def table(self, name: str) -> DataFrame:
         """The run's rows of any table of the archive (docs/reference/archive.md), as they stand."""
         return self._frame(self._rows(name))
@@ -184,8 +182,6 @@ class Run:
         rows = rows.drop_columns(["game_id"])
         return self._frame(rows.add_column(1, "trained_on", pa.array(trained_on, pa.string())))
 
-    # -- games -------------------------------------------------------------------------------
-
     def game(self, game: str) -> Game:
         """A game of the archive, to look at and to play."""
         game_id, _ = self.read.find_game(game)
@@ -196,19 +192,17 @@ class Run:
         write_report(self.read, path, force=force)
         return user_path(path)
 
-    # -- itself ------------------------------------------------------------------------------
-
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}, run_id={self.run_id!r})"
 
     def __str__(self) -> str:
         """The run in a few sentences."""
         about = self.read.history
-        state = about.events[-1][0] if about.events else "empty"
         try:
             sentences = [*summary(gather_report(self.read))]
         except LookupFailedError as error:  # no scope: a measure, say
             sentences = [str(error)]
+        state, _ = about.events[-1]
         return "\n".join([f"Run {about.run_id} (seed {about.seed}; {state})", "", *sentences])
 
     def _repr_html_(self) -> str:

@@ -353,10 +353,9 @@ class Run:
 
     def verdict_counts(self) -> list[dict[str, Any]]:
         """Verdicts by reason, the most frequent first within each verdict."""
-        counts = Counter((row["verdict"], row["reason"]) for row in self.decisions)
-        by_verdict = sorted(counts, key=lambda each: (each[0], -counts[each], each[1]))
-        names = ("verdict", "reason", "count")
-        return [dict(zip(names, (*each, counts[each]), strict=True)) for each in by_verdict]
+        counts = Counter((row["verdict"], row["reason"]) for row in self.decisions).items()
+        rows = [{"verdict": v, "reason": reason, "count": n} for (v, reason), n in counts]
+        return sorted(rows, key=lambda row: (row["verdict"], -row["count"], row["reason"]))
 
     def map_texts(self, column: str, values: Iterable[Any]) -> dict[int, MapTexts]:
         """The texts of the maps whose ``column`` is one of the values, by seed, in the order of the

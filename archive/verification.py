@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from archive.statistics.rule import Decision, value_columns
 from archive.statistics.scripts import replay_script_comparison, script_columns
 from archive.store.archive import Archive
 from archive.store.files import ADAPTERS, HEAD, file_hash, read_batches, record_hash, record_path
+from xgl.language.canonical import content_id
 
 
 class Mismatch(NamedTuple):
@@ -107,8 +107,7 @@ def stored_adapters(archive: Archive) -> Iterator[Mismatch]:
 def game_ids(archive: Archive) -> Iterator[Mismatch]:
     """Checks that the id of a game is the hash of its content: the first 16 digits of a SHA-256."""
     for row in archive.rows("games"):
-        facts = "\n".join((row["dialect"], row["metadata_json"], row["code"]))
-        digest = sha256(facts.encode()).hexdigest()[:16]
+        digest = content_id(row["dialect"], row["metadata_json"], row["code"])
         if digest != row["game_id"]:
             yield Mismatch(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
 
@@ -315,14 +314,11 @@ def _difference(
     for member in members:
         if (other := unseen.pop(member.task_id, None)) is None:
             yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
-            continue
-        if member != other:
+        elif member != other:
             yield Mismatch(f"{name} {member.game_id}", str(member), str(other))
     for task_id in unseen:
         yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
 
-
-# -- all checks ------------------------------------------------------------------------------------
 
 LIMIT = 200
 """Faults after which a check stops: one broken column breaks every row."""

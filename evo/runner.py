@@ -11,14 +11,14 @@ import logging
 import signal
 import sys
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
-from typing import Any, Self
+from typing import Any
 
 from archive import Archive, ArchiveError, RunEvent
 from archive.store.files import save_text
@@ -88,14 +88,11 @@ class Services:
     """Are called with the fine-tunes, decisions and scopes of a run on language models."""
 
 
-class RunSession(ABC):
+class RunSession(AbstractContextManager["RunSession"]):
     """A run at work in an open archive; entering starts what it works with. It starts nothing, has
     no budget and names no commands unless it says so."""
 
     identity: run_folder.RunIdentity
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         return
@@ -115,6 +112,16 @@ class RunSession(ABC):
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that a user may type next, each after its name."""
         return ()
+
+
+def reading_commands(run: Path, has_report: bool) -> dict[str, str]:
+    """Commands that show a run folder and, if there is something to report, write its page."""
+    commands = {"inspect": f"python -m archive inspect {shown(run)}"}
+    if has_report:
+        page = Path(f"{run}.html")
+        force = " --force" if page.exists() else ""
+        commands["report"] = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
+    return commands
 
 
 Plan = tuple[str, Callable[[Archive], RunSession]]
@@ -209,7 +216,6 @@ def complete(
 def _configure(
     command: CommandLine, experiments: Mapping[str, ExperimentEntry]
 ) -> tuple[ExperimentEntry, Any]:
-    """The experiment of a command, and its configuration."""
     if command.resume_folder is None:
         if (found := experiments.get(command.experiment or "")) is None:
             names = " or ".join(f"+experiment={name}" for name in experiments)

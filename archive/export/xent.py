@@ -322,9 +322,6 @@ def _json(value: Any) -> str:
     return json_text(value, 1) + "\n"
 
 
-# -- the README: how to play the measure, there and here ------------------------------------------
-
-
 def readme(
     selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool, inspect: bool
 ) -> str:

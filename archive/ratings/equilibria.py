@@ -144,13 +144,11 @@ class _Path:
         if last:
             share = (end - self.point[-1]) / self.tangent[-1]
             guess = self.point + share * self.tangent
-            border = self.along
+            border, accuracy = self.along, _AT_END
         else:
-            border = self._metric(guess) * self.tangent
+            border, accuracy = self._metric(guess) * self.tangent, _ON_THE_WAY
         try:
-            point, rounds, derivative = self._correct(
-                guess, border, _AT_END if last else _ON_THE_WAY
-            )
+            point, rounds, derivative = self._correct(guess, border, accuracy)
             if point[-1] > end and not last:
                 return False
             metric = self._metric(point)
@@ -182,8 +180,6 @@ class _Path:
             bordered = np.vstack([derivative, border])
             point = point + _solve(bordered, np.append(-residual, 0.0), self.head)[0]
         raise LinAlgError("no convergence")
-
-    # -- derivatives ---------------------------------------------------------------------------
 
     def _system(self, point: Array) -> tuple[Array, Array]:
         """F (N,) and its derivatives (N, N + 1) in l and λ."""
@@ -239,9 +235,6 @@ def _solve(matrix: Array, right_side: Array, head: int) -> tuple[Array, float]:
     odd = int((swaps != np.arange(len(swaps))).sum()) + int((diagonal < 0).sum())
     rest, _ = dgetrs(factors, swaps, right_side[head:] - below @ right_side[:head])
     return np.concatenate([right_side[:head] - above @ rest, rest]), -1.0 if odd % 2 else 1.0
-
-
-# -- the limit ---------------------------------------------------------------------------------
 
 
 def _indifference_solution(
@@ -366,7 +359,6 @@ def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> Array:
 
 
 def _newton_step(game: NormalFormGame, log_target: Array, now: _Iterate) -> _Iterate:
-    """One damped Newton step."""
     residual, complementary = now.means + now.slack, now.multipliers * now.slack
     mean = float(complementary.mean())
     # complementarity must not run ahead of the equations

@@ -129,9 +129,6 @@ def unarchived_moves(whole: Game, role: str) -> str:
     return others and f"{others} moved too, and the archive holds the main player's moves"
 
 
-# -- the archive's rows ------------------------------------------------------------------------
-
-
 def read_scored_texts(run: Run) -> dict[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]:
     """The scored texts that a run has archived of its best plays, by task, policy and seeds."""
     scored_texts: dict[tuple[TaskId, str, int, int], tuple[ScoredText, ...]] = {}
@@ -149,9 +146,6 @@ def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
     play_facts = {"policy_id": play.policy_id, **task_id._asdict()}
     play_facts |= {"map_seed": play.map_seed, "play_seed": play.play_seed}
     return [play_facts | {"place": n} | term._asdict() for n, term in enumerate(play.terms)]
-
-
-# -- a replay ----------------------------------------------------------------------------------
 
 
 def replayed_plays(

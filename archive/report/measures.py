@@ -106,9 +106,9 @@ def _measure(
 ) -> PlayerMeasure:
     from scipy.stats import wasserstein_distance  # slow to load
 
-    def histogram(name: str, task_ids: Iterable[TaskId], shift: float | None = None) -> Histogram:
+    def histogram(name: str, task_ids: Iterable[TaskId]) -> Histogram:
         rows, draws = zip(*(measured[each] for each in task_ids), strict=True)
-        return Histogram(name, tuple(row["narms"] for row in rows), np.stack(draws), shift)
+        return Histogram(name, tuple(row["narms"] for row in rows), np.stack(draws))
 
     histograms: list[Histogram] = []
     before: tuple[float, ...] = ()
@@ -117,10 +117,10 @@ def _measure(
         if known := [task_id for task_id in sorted(task_ids) if task_id in measured]:
             is_whole, name = len(known) == len(task_ids), f"scope {number}"
             name += "" if is_whole else f", {len(known)} of {len(task_ids)} games"
-            values = histogram(name, known).values
-            shift = float(wasserstein_distance(before, values)) if before and is_whole else None
-            histograms.append(histogram(name, known, shift))
-            before = values if is_whole else ()
+            own = histogram(name, known)
+            shift = float(wasserstein_distance(before, own.values)) if before and is_whole else None
+            histograms.append(own._replace(shift=shift))
+            before = own.values if is_whole else ()
     *_, (last, _) = measured.values()
     whole = histogram(player, measured)
     return PlayerMeasure(player, last["base"], last["m"], whole, histograms, bool(covers))

@@ -74,8 +74,6 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     )
 
 
-# -- in words --------------------------------------------------------------------------------------
-
 MOST_NAMES = 3
 """Most initial games that the summary names."""
 
@@ -160,7 +158,6 @@ def _novelty(report: RunReport) -> str:
 
 
 def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
-    """One clause for each judge that did not play."""
     clauses = []
     for judge in dict.fromkeys(survival.judge for survival in survivals):
         of_judge = [survival for survival in survivals if survival.judge == judge]
@@ -245,7 +242,6 @@ def _facts(
 
 
 def _survival(survival: Survival) -> str:
-    """The share of a game's gain that survives under a judge that did not play."""
     survives = interval(survival.specific, percent)
     verdict = "it would be accepted again"
     if survival.decision is None:

@@ -182,9 +182,6 @@ def _greedy_members(reaches: Truths) -> tuple[int, ...]:
     return tuple(necessary)
 
 
-# -- the cover of a run's scope --------------------------------------------------------------------
-
-
 class CoverQuestion(NamedTuple):
     """Which cover to compute. ``from_finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
 

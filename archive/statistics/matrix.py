@@ -133,9 +133,6 @@ def _pairing(
     return best
 
 
-# -- lower bounds that hold together ---------------------------------------------------------
-
-
 def simultaneous_matrix(
     plays: Mapping[PlaysKey, Plays],
     policies: Mapping[TaskId, Sequence[str]],

@@ -213,9 +213,6 @@ def confirmed_pair(rows: Mapping[str, Rows], program_id: str) -> Row | None:
     return next((pair for pair in rows["gg_pairs"] if facts.items() <= pair.items()), None)
 
 
-# -- players, games and filters --------------------------------------------------------------------
-
-
 def _players(plays: Rows) -> ProgramTable:
     cells = []
     for name in dict.fromkeys(row["player"] for row in plays):
@@ -302,9 +299,6 @@ def _categories(games: Rows, kept: Rows) -> ProgramTable:
     ]
     columns = ("category", "before", "share before", "after", "share after")
     return ProgramTable("Categories before and after filtering", "Figure 6.", columns, cells)
-
-
-# -- similarity, authors and kinds -----------------------------------------------------------------
 
 
 def _similarities(games: Rows, kept: Rows) -> Iterator[ProgramTable]:

@@ -192,8 +192,7 @@ def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | No
         try:
             question = race.send(answer(question))
         except StopIteration as end:
-            result: tuple[Decision | None, Evidence] = end.value
-            return result
+            return end.value
 
 
 TaskT = TypeVar("TaskT")
@@ -246,15 +245,13 @@ class CandidateBounds(Generic[TaskT]):
     def own(self, plays: int, rank: int = 0) -> OwnGain:
         """Own gain of the candidate's attempt with this rank."""
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
         rule, decides = self.thresholds.rule, self.thresholds.gain
         both = rule is not DecisionRule.VALUES and decides != GainKind.TOTAL
         levels = self.looks.confidence(plays), self.looks.confidence(plays, 2 if both else 1)
-        whole, part = (
-            intervals.bounds_at(partial(intervals.mean_interval, g), *levels)
-            for g in (total, specific)
-        )
-        return OwnGain(whole if decides == GainKind.TOTAL else part, part, whole)
+        gains = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
+        means = (partial(intervals.mean_interval, each) for each in gains)
+        total, specific = (intervals.bounds_at(mean, *levels) for mean in means)
+        return OwnGain(total if decides == GainKind.TOTAL else specific, specific, total)
 
     def _scope_value(self, game: TaskId, plays: int) -> intervals.Interval:
         """The value of a game of the scope on the candidate: the largest over its attempts.

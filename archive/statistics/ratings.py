@@ -405,8 +405,8 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
     if ratings.effective_games < FEW_GAMES and len(ratings.games) > 1:
         yield (
             f"the equilibrium rests on {ratings.effective_games:.1f} of {len(ratings.games)} "
-            f"{ratings.noun}s"
-            ", which separates the models most; look at the CCE and at temperature 0.1 beside it"
+            f"{ratings.noun}s, which separates the models most; look at the CCE and at "
+            "temperature 0.1 beside it"
         )
     for one, other in combinations(ratings.models, 2):
         by_cce = other.cce_rating.value - one.cce_rating.value
@@ -429,9 +429,6 @@ def largest_contributions(
         alone, total = parts[places].tolist(), model.rating.value
         rows.append((model.model, alone, total - sum(alone), total))
     return places, rows
-
-
-# -- rows ----------------------------------------------------------------------------------------
 
 
 def rating_id(ratings: MeasureRatings) -> str:

@@ -222,9 +222,6 @@ def surviving(survivals: Sequence[Survival]) -> float | None:
     return float(np.median(shares)) if shares else None
 
 
-# -- the plays to score again ----------------------------------------------------------------------
-
-
 def accepted_cases(run: Run) -> Iterator[tuple[Case, Policies]]:
     """Every accepted decision of a run that rests on plays."""
     for row, case in cases(run):
@@ -245,9 +242,6 @@ def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, lis
 def _of_case(plays: Plays, case: Case) -> Plays:
     """The plays of a case, in the order of their play seeds."""
     return plays.of_play_seeds(range(case.first_play, case.first_play + max(case.looks.plays)))
-
-
-# -- what survives ---------------------------------------------------------------------------------
 
 
 def read_survivals(run: Run) -> list[Survival]:

@@ -43,9 +43,6 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
     return mean_interval(difference, confidence)
 
 
-# -- thresholds and normalised scores --------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ScoreLevels:
     """Levels b + jθ, j = 1..m, of the base player, which normalise a game's scores (Def. 42).
@@ -135,9 +132,6 @@ def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:
     return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in resampled_maps])
 
 
-# -- few-shot playability --------------------------------------------------------------------
-
-
 class Playability(NamedTuple):
     """Bounds of the probability that decides whether a game is playable in few-shot mode: it must
     be at least 1 − ε."""
@@ -160,7 +154,7 @@ def increases_surely(
     count = samples or len(scores)
     risen = (np.diff(running_maxima(scores), axis=1)[:, :m] > 0).sum(axis=0)
     error = (1 - confidence) / m
-    low, high = _clopper_pearson(risen, len(scores), error)
+    low, high = clopper_pearson(risen, len(scores), error)
     least = max(0.0, 1.0 - float(((1 - low) ** count).sum()))
     return Playability(least, float((1 - (1 - high) ** count).min()))
 
@@ -182,18 +176,15 @@ def crosses_surely(scores: Scores, b: float, theta: float, m: int) -> Playabilit
         curve = highest[draw.integers(len(scores), size=len(scores))].mean(axis=0)
         first = (curve[:, None] < levels).sum(axis=0)  # rounds before each crossing
         successes += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
-    low, high = _clopper_pearson(np.array([successes]), resamples, 1 - CONFIDENCE)
+    low, high = clopper_pearson(np.array([successes]), resamples, 1 - CONFIDENCE)
     return Playability(float(low[0]), float(high[0]))
 
 
-def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:
+def clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:
     """One-sided exact bounds of binomial shares, each at 1 − ``error``."""
     low = np.where(hits > 0, special.betaincinv(hits, n - hits + 1, error), 0.0)
     high = np.where(hits < n, special.betaincinv(hits + 1, n - hits, 1 - error), 1.0)
     return low, high
-
-
-# -- well-posedness --------------------------------------------------------------------------
 
 
 class WellPosed(NamedTuple):

@@ -201,9 +201,7 @@ def decision_columns(
     """The columns of the decisions table that hold numbers and verdict."""
     return {
         "verdict": decision.verdict,
-        "reason": decision.reason,
-        "detail": decision.detail,
-        "decided": decision.decided,
+        **vars(decision),
         "definition": thresholds.definition,
         "gain_kind": thresholds.gain,
         "rule": thresholds.rule,
@@ -222,19 +220,19 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
     """The columns that are computed from scores; γ is over ``scope_size`` games."""
     most = evidence.gamma
     return {
-        **_bounds("captured", evidence.values.captured),
+        **bounds_columns("captured", evidence.values.captured),
         "captured_plays": evidence.values.captured.plays or None,
-        **_bounds("captured_def37", evidence.values.def37),
-        **_bounds("gamma", most.interval),
+        **bounds_columns("captured_def37", evidence.values.def37),
+        **bounds_columns("gamma", most.interval),
         "gamma_game_id": most.task_id.game_id if most.task_id else None,
         "gamma_role": most.task_id.role if most.task_id else None,
-        **_bounds("cross_ratio", evidence.ratios[0]),
-        **_bounds("gamma_cross_ratio", evidence.ratios[1]),
+        **bounds_columns("cross_ratio", evidence.ratios[0]),
+        **bounds_columns("gamma_cross_ratio", evidence.ratios[1]),
         "scope_size": scope_size,
-        **_bounds("help_gain", evidence.help_gain, high=False),
-        **_bounds("own_gain", evidence.own.gain, high=False),
-        **_bounds("total_gain", evidence.own.total, high=False),
-        **_bounds("specific_gain", evidence.own.specific, high=False),
+        **bounds_columns("help_gain", evidence.help_gain, high=False),
+        **bounds_columns("own_gain", evidence.own.gain, high=False),
+        **bounds_columns("total_gain", evidence.own.total, high=False),
+        **bounds_columns("specific_gain", evidence.own.specific, high=False),
         "specific_share": evidence.own.share,
     }
 
@@ -247,7 +245,9 @@ def bounds_of(row: Mapping[str, Any], name: str) -> Interval:
     )
 
 
-def _bounds(name: str, interval: Interval, high: bool = True) -> dict[str, float | None]:
+def bounds_columns(name: str, interval: Interval, high: bool = True) -> dict[str, Any]:
+    """The columns of an interval, as :func:`bounds_of` reads them: an open bound is null. Without
+    ``high`` there is no column of the upper bound."""
     ends = {"low": interval.low} | ({"high": interval.high} if high else {})
     columns = {f"{name}_{end}": b if math.isfinite(b) else None for end, b in ends.items()}
     return {name: interval.value, **columns}
@@ -318,11 +318,8 @@ def refusal(rows: Sequence[Mapping[str, Any]], plays: Plays, limits: Limits) -> 
         return Decision(Reason.FORFEIT_RATE, True, f"{rate:.2f} above {limit:.2f}")
     steps = affordable_steps([row["tokens"] for row in rows], limits)
     if limits.tokens and steps < limits.min_steps:
-        detail = (
-            f"finetune.tokens pays for {steps} steps, transfer.min_steps asks for "
-            f"{limits.min_steps}"
-        )
-        return Decision(Reason.TOO_LONG, True, detail)
+        asked = f"transfer.min_steps asks for {limits.min_steps}"
+        return Decision(Reason.TOO_LONG, True, f"finetune.tokens pays for {steps} steps, {asked}")
     if not (plays.own != plays.permuted_scores).any() and not plays.own.std() > 0:
         return Decision(Reason.CONSTANT_SCORE, decided=True)
     return None

@@ -13,7 +13,7 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reaso
 from archive.statistics import intervals
 from archive.statistics.matrix import transfer_matrix
 from archive.statistics.replay import Case, Policies, own_gain_at
-from archive.statistics.rule import Decision, Looks, OwnGain, bounds_of
+from archive.statistics.rule import Decision, Looks, OwnGain, bounds_columns, bounds_of
 
 SHOWN_CONFIDENCE = 0.975
 """Confidence of each bound that is only shown: two-sided intervals at 95 %."""
@@ -92,9 +92,8 @@ class Headroom(NamedTuple):
         """The refusal of a game whose headroom is below ``least`` bits; None otherwise."""
         if self.bits >= least:
             return None
-        return Decision(
-            Reason.NO_HEADROOM, True, f"{self.bits:.1f} bits, transfer.headroom asks for {least:g}"
-        )
+        detail = f"{self.bits:.1f} bits, transfer.headroom asks for {least:g}"
+        return Decision(Reason.NO_HEADROOM, True, detail)
 
 
 def headroom(scripts: Sequence[Plays]) -> Headroom:
@@ -105,10 +104,9 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
     """
     own_best = max((plays.own for plays in scripts), key=np.mean)
     blind_best = max((plays.permuted_scores for plays in scripts), key=np.mean)
-    difference = intervals.mean_interval(
-        own_best - blind_best, intervals.two_sided(intervals.CONFIDENCE)
-    )
-    return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
+    level = intervals.two_sided(intervals.CONFIDENCE)
+    low = intervals.mean_interval(own_best - blind_best, level).low
+    return Headroom(float(np.mean(own_best) - np.mean(blind_best)), low)
 
 
 def beyond_scripts(
@@ -154,17 +152,16 @@ def replay_script_comparison(
     return beyond_scripts(plays, finetunes, case.candidate, case.purpose, play_seeds, level)
 
 
-def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int | str | None]:
+def script_columns(comparison: ScriptComparison | None) -> dict[str, Any]:
     """The columns of ``decisions`` that a comparison fills."""
     result = comparison or ScriptComparison(0, "", 0.0, intervals.UNDEFINED, intervals.UNDEFINED)
-    columns: dict[str, float | int | str | None] = {
+    columns = {
         "best_script": result.best.removeprefix(SCRIPT_POLICY),
         "script_plays": result.plays,
         "script_gain": result.best_gain,
+        **bounds_columns("beyond_scripts", result.total),
+        **bounds_columns("specific_beyond_scripts", result.specific),
     }
-    for kind, lead in (("", result.total), ("specific_", result.specific)):
-        name = f"{kind}beyond_scripts"
-        columns |= {name: lead.value, f"{name}_low": lead.low, f"{name}_high": lead.high}
     return columns if comparison else dict.fromkeys(columns)
 
 

@@ -18,6 +18,7 @@ import os
 import re
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain, groupby
@@ -56,7 +57,7 @@ Mode = Literal["r", "a"]
 Filter = tuple[str, str, object]
 
 
-class Archive:
+class Archive(AbstractContextManager["Archive"]):
     """A reader, or the one writer, of an archive folder.
 
     A reader sees the commits that were there when it opened; a writer also sees its own. Made by
@@ -138,9 +139,6 @@ class Archive:
             # One empty file for each table, so that every glob of the documentation has a match.
             self._write({name: disk.to_arrow(name, []) for name in TABLES})
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -149,8 +147,6 @@ class Archive:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-    # Writing
 
     def commit(self, rows: Mapping[str, Sequence[disk.Row]]) -> int:
         """Appends rows to tables, all of them or none, and returns the number of the commit.
@@ -214,8 +210,6 @@ class Archive:
                 stray = ours and f"{folder}/{path.name}" not in named
                 if stray or path.suffix == TEMPORARY:
                     path.unlink()
-
-    # Reading
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""

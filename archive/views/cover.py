@@ -39,8 +39,7 @@ def gather(run: Run, question: CoverQuestion) -> dict[str, Any]:
         run.plays, run.policies, sources, targets, finetunes, question.gain
     )
     lower = bounds.lower(question.definition)
-    is_in_reach = question.eta <= largest_eta(lower)
-    confident = best_cover(lower, question.eta) if is_in_reach else None
+    confident = best_cover(lower, question.eta) if question.eta <= largest_eta(lower) else None
     unknown = answer.matrix.unmeasured_pairs()
     decisive = missing_for_fewer(answer.values, question.eta, len(answer.cover.members))
     covers = [[list(target) for target in each] for each in answer.covers.values()]

@@ -5,7 +5,7 @@ All that is known of one game is gathered in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 State = Mapping[str, Any]
 """The state of one run, as :func:`gather` gives it."""
+Cells = tuple[object, ...]
 
 
 def gather(run: Run) -> dict[str, Any]:
@@ -90,7 +91,6 @@ def show(state: State, console: Console) -> None:
 
 
 def _results(state: State) -> Iterator[Table]:
-    """What measured players score, and what curricula gain on held-out programs."""
     if state["measures"]:
         view = table("Measured players", "player", "game", "narms", "levels of")
         for row in state["measures"]:
@@ -126,7 +126,6 @@ def _member(state: State, member: ScopeRow) -> str:
 
 
 def _gains(decision: Mapping[str, Any]) -> str:
-    """What training gains, and how far that is beyond the best script."""
     if decision["total_gain"] is None:
         return ""
     total, specific = number(decision["total_gain"]), number(decision["specific_gain"])
@@ -199,49 +198,34 @@ def gather_game(archive: Archive, game_id: str, role: str = "") -> dict[str, Any
     return {"game": game, **tables}
 
 
-# -- for people ------------------------------------------------------------------------------------
+def _proposed(row: Row) -> Cells:
+    origin = row["run_id"], row["generation"], short(row["parent_game_id"])
+    return *origin, row["sampler"], ", ".join(row["operators"]), row["outcome"]
 
 
-def _proposed(rows: Sequence[Row]) -> Table:
-    view = table("Proposed", "run", "generation", "parent", "sampler", "operators", "outcome")
-    for row in rows:
-        origin = (row["run_id"], row["generation"], short(row["parent_game_id"]))
-        add(view, *origin, row["sampler"], ", ".join(row["operators"]), row["outcome"])
-    return view
+def _finetuned(row: Row) -> Cells:
+    curve, stored = row["curve"], "stored" if row["adapter_stored"] else "not stored"
+    bits = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
+    effort = f"{row['share']:.0%}", row["steps"], f"{row['tokens']:,}"
+    return f"{row['finetune_id']}{_seat(row)}", *effort, bits, stored
 
 
-def _finetuned(rows: Sequence[Row]) -> Table:
-    columns = ("player", "of its budget", "steps", "tokens", "bits at start and end", "adapter")
-    view = table("Fine-tuned", *columns)
-    for row in rows:
-        curve = row["curve"]
-        bits = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
-        effort = (f"{row['share']:.0%}", row["steps"], f"{row['tokens']:,}", bits)
-        stored = "stored" if row["adapter_stored"] else "not stored"
-        add(view, f"{row['finetune_id']}{_seat(row)}", *effort, stored)
-    return view
+def _decided(row: Row) -> Cells:
+    verdict = f"{row['verdict']}{_seat(row)}\n{explanation(row)}"
+    *values, lead = judged(row)
+    beyond = f"{lead}\n{row['best_script'] or ''}".rstrip()
+    gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
+    return row["run_id"], row["generation"], verdict, *values, beyond, gains
 
 
-def _decided(rows: Sequence[Row]) -> Table:
-    columns = ("run", "generation", "verdict", "helps parent", "known already")
-    view = table("Decided", *columns, "beyond fixed rules", "gain (bits), about the map")
-    for row in rows:
-        verdict = f"{row['verdict']}{_seat(row)}\n{explanation(row)}"
-        place = (row["run_id"], row["generation"], verdict)
-        *values, lead = judged(row)
-        beyond = f"{lead}\n{row['best_script'] or ''}".rstrip()
-        gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
-        add(view, *place, *values, beyond, gains)
-    return view
+def _in_scope(row: Row) -> Cells:
+    place = row["run_id"], f"{row['generation']}{_seat(row)}"
+    return *place, number(row["gamma"], 3), short(row["parent_game_id"] or "– (initial)")
 
 
-def _in_scopes(rows: Sequence[Row]) -> Table:
-    view = table("In the scope", "run", "generation", "known already (γ)", "parent")
-    for row in rows:
-        parent = short(row["parent_game_id"] or "– (initial)")
-        place = f"{row['generation']}{_seat(row)}"
-        add(view, row["run_id"], place, number(row["gamma"], 3), parent)
-    return view
+def _played(row: Row) -> Cells:
+    player = f"{row['policy_id']}{_seat(row)}"
+    return row["run_id"], player, row["purpose"], row["plays"], number(row["mean"])
 
 
 def _seat(row: Row) -> str:
@@ -249,21 +233,17 @@ def _seat(row: Row) -> str:
     return "" if row["role"] == MAIN_PLAYER else f" ({row['role']})"
 
 
-def _played(rows: Sequence[Row]) -> Table:
-    view = table("Played", "run", "player", "purpose", "plays", "mean score (bits)")
-    for row in rows:
-        player = f"{row['policy_id']}{_seat(row)}"
-        add(view, row["run_id"], player, row["purpose"], row["plays"], number(row["mean"]))
-    return view
-
-
-GAME_TABLES: Mapping[str, Callable[[Sequence[Row]], Table]] = {
-    "proposals": _proposed,
-    "finetunes": _finetuned,
-    "decisions": _decided,
-    "scopes": _in_scopes,
-    "plays": _played,
+_PROPOSAL = ("generation", "parent", "sampler", "operators", "outcome")
+_TRAINING = ("of its budget", "steps", "tokens", "bits at start and end", "adapter")
+_VALUES = ("helps parent", "known already", "beyond fixed rules", "gain (bits), about the map")
+GAME_TABLES: Mapping[str, tuple[Callable[[Row], Cells], *tuple[str, ...]]] = {
+    "proposals": (_proposed, "Proposed", "run", *_PROPOSAL),
+    "finetunes": (_finetuned, "Fine-tuned", "player", *_TRAINING),
+    "decisions": (_decided, "Decided", "run", "generation", "verdict", *_VALUES),
+    "scopes": (_in_scope, "In the scope", "run", "generation", "known already (γ)", "parent"),
+    "plays": (_played, "Played", "run", "player", "purpose", "plays", "mean score (bits)"),
 }
+"""Of each kind of rows about a game the cells of a row, the title and the columns."""
 
 
 def show_game(sheet: Mapping[str, Any], console: Console) -> None:
@@ -272,7 +252,7 @@ def show_game(sheet: Mapping[str, Any], console: Console) -> None:
     console.print(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)")
     console.print(plain_text(program(game["code"])))
     console.print(f"  metadata {game['metadata_json']}")
-    for name, drawn in GAME_TABLES.items():
+    for name, (cells, *heads) in GAME_TABLES.items():
         if sheet[name]:
-            console.print(drawn(sheet[name]))
+            console.print(table(*heads, rows=map(cells, sheet[name])))
     console.print(LEGEND)

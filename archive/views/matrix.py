@@ -118,9 +118,6 @@ def _keys(task_ids: Iterable[TaskId]) -> list[str]:
     return [task_id.key for task_id in task_ids]
 
 
-# -- for people ------------------------------------------------------------------------------------
-
-
 def show(matrix: Mapping[str, Any], console: Console) -> None:
     """Three square tables, or one line for each pair where there are too many games."""
     if len(matrix["games"]) > WIDE:

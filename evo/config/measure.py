@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.compose import quoted
-from evo.config.models import Mebibytes, Others, find_gpus
+from evo.config.compose import quoted, split_override
+from evo.config.models import Mebibytes, Others, Several, find_gpus
 from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Requests
 from xgl.files import user_path
@@ -20,7 +20,6 @@ from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Rol
 NAME = "measure"
 
 Price = tuple[NonNegative, NonNegative]
-Several = Annotated[int, Strict(), Field(ge=2)]
 
 
 @settings
@@ -106,7 +105,7 @@ class MeasureRunConfig(AnyRun):
 
     @staticmethod
     def found_here(words: Sequence[str]) -> Sequence[str]:
-        own = dict(word.lstrip("+").partition("=")[::2] for word in words)
+        own = dict(map(split_override, words))
         device = own.get("measure.device", "auto").strip("'\"")
         on_gpu = device == "cuda" or (device == "auto" and find_gpus()[0] > 0)
         return (f"measure.dtype={'bfloat16' if on_gpu else 'float32'}",)

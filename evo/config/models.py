@@ -45,6 +45,7 @@ def _check_others(others: dict[str, str]) -> dict[str, str]:
 
 Device = Annotated[str, AfterValidator(check_device), Role.RESUMABLE]
 Mebibytes = Annotated[int, Strict(), Field(ge=16)]
+Several = Annotated[int, Strict(), Field(ge=2)]
 Others = Annotated[dict[str, str], AfterValidator(_check_others)]
 """References of the models under a judge, by name."""
 
@@ -131,7 +132,7 @@ class WarmStartConfig:
 
     maps: Natural = 64
     """Maps; 0: no warm start, only the policy gradient, as in the paper."""
-    rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
+    rollouts: Several = 16
     """Plays on each map, and in each round of edits."""
     proposals: Share = 0.75
     """Share of the plays in which words in view are the moves; in the others the player's own are.
@@ -159,7 +160,7 @@ class FinetuneConfig:
     warm_start: WarmStartConfig = WarmStartConfig()
     maps: Count = 8
     """Maps of one step."""
-    rollouts: Annotated[int, Strict(), Field(ge=2)] = 8
+    rollouts: Several = 8
     """Plays on each map: the group whose mean is the baseline."""
     learning_rate: Positive = 0.0015
     """Learning rate of AdamW at the first step after the warm start. From 0.002 upwards, the

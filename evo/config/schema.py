@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
 from evo.config import MODEL_RUNS, models
-from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, Several
 from meta_sampler.settings import SETTINGS, Caps, MutateSettings
 from xgl.errors import ConfigError
 from xgl.files import user_path
@@ -95,11 +95,11 @@ class TransferConfig:
     rule: Literal["cross_ratio", "values"] = "cross_ratio"
     """Conditions of acceptance: cross_ratio: those of this release; values: only own gain (of the
     kind transfer.gain), help and γ."""
-    calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 16
+    calibration_plays: Several = 16
     """Plays of the base player that fix a game's floor and show whether it can be played."""
     selection_plays: LookCounts = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
-    script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
+    script_plays: Several = 16
     """Plays of each scripted player before a fine-tune, at most those of the first look of the
     selection. Candidates that may be promising and accepted games get more."""
     headroom: NonNegative | None = 1.0
@@ -158,7 +158,7 @@ class PlayabilityConfig:
     few_shot_rounds: Natural = 0
     """Rounds of the base player on each map, which show whether a game is playable in few-shot mode
     (Def. 33); 0: no such check."""
-    few_shot_maps: Annotated[int, Strict(), Field(ge=2)] = 32
+    few_shot_maps: Several = 32
     """N: maps of this check, the first calibration maps."""
     few_shot_steps: Count = 2
     """m: rounds after the first; arms must increase at each of them."""

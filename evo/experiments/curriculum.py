@@ -178,8 +178,6 @@ class CurriculumSession(ModelSession):
                 requests.append(CourseRequest(*about, name=name, games=tasks))
         return requests
 
-    # -- what is shown ---------------------------------------------------------------------------
-
     def show(self, outcome: RunOutcome) -> None:
         """Print the gains on held-out programs, once all plays are archived."""
         if outcome.event is RunEvent.FINISHED:

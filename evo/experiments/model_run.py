@@ -24,7 +24,7 @@ from evo.record.collector import Collector
 from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
-from evo.runner import Plan, RunOutcome, RunSession, Services, shown
+from evo.runner import Plan, RunOutcome, RunSession, Services, reading_commands, shown
 from meta_sampler.base import MetaSampler
 from meta_sampler.settings import PortfolioSettings
 from xgl.chat.settings import ChatSettings
@@ -108,15 +108,11 @@ class ModelSession(RunSession):
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that read the archive as far as it has come; games are exported once."""
-        run = self.config.folder
-        page, games = Path(f"{run}.html"), Path(f"{run}-games")
-        commands = {"inspect": f"python -m archive inspect {shown(run)}"}
-        if self.ledger.scopes:
-            force = " --force" if page.exists() else ""
-            commands["report"] = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
-            if not games.exists():
-                commands["export"] = f"python -m archive export {shown(run)} {shown(games)}"
-        elif self.ledger.finetunes:
+        run, games = self.config.folder, Path(f"{self.config.folder}-games")
+        commands = reading_commands(run, has_report=bool(self.ledger.scopes))
+        if self.ledger.scopes and not games.exists():
+            commands["export"] = f"python -m archive export {shown(run)} {shown(games)}"
+        elif self.ledger.finetunes and not self.ledger.scopes:
             commands["matrix"] = f"python -m archive matrix {shown(run)}"
         return [*commands.items()]
 

@@ -36,8 +36,6 @@ from xgl.diagram.svg import Element
 from xgl.random_streams import seed as named_seed
 from xgl.settings import Count, Role, settings
 
-# -- settings --------------------------------------------------------------------------------------
-
 NAME = "ratings_paper"
 PATH = {"skills": 4, "prompts": 8, "models": 8, "candidates": 64, "improvements": 16}
 PATH |= {"iterations": 15}
@@ -72,8 +70,6 @@ class RatingsPaperRunConfig(NamedRun):
     """Name of the experiment."""
     ratings_paper: RatingsPaperConfig = RatingsPaperConfig()
 
-
-# -- jobs ------------------------------------------------------------------------------------------
 
 Row = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from typing import Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from evo.record.steps import Steps
 from evo.runner import Plan, RunOutcome, RunSession, Services
 from xgl.console import Console
 from xgl.diagram.svg import Element, el
+from xgl.language.canonical import content_id
 from xgl.random_streams import stream
 from xgl.settings import Count, settings
 
@@ -148,9 +148,6 @@ class Neighbourhood:
         return [tuple(point) for point in points.tolist()]
 
 
-# -- the space of Fig. 6.1, of two skills ----------------------------------------------------------
-
-
 def grid(points: int) -> Skills:
     """The games among the centres of points × points cells of the unit square, shape (n, 2)."""
     axis = (np.arange(points) + 0.5) / points
@@ -236,7 +233,7 @@ def skills_of(scope: Scope) -> Skills:
 
 def game_id(game: Game) -> str:
     """As of every game: hash of dialect, metadata and code, 16 hex digits."""
-    return sha256(f"skills\n{{}}\n{code(game)}".encode()).hexdigest()[:16]
+    return content_id("skills", "{}", code(game))
 
 
 def code(game: Game) -> str:

@@ -16,7 +16,6 @@ from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.files import save_text
 from archive.views import matrix
-from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession
 from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import Task
@@ -33,8 +32,8 @@ class TransferTriplet(ModelSession):
     def work(self) -> RunOutcome:
         """Fine-tune, play, and draw Fig. 4.3; raises :class:`archive.WriteError` when the disk
         refuses."""
-        collect(self.config, self.collector, self.plan.initial)
-        by_game = evaluations(self.config, self.collector, self.plan.initial)
+        collect(self.collector, self.plan.initial)
+        by_game = evaluations(self.collector, self.plan.initial)
         save_text(self.config.folder / FIGURE, document(evaluation_figure(by_game)))
         return RunOutcome(RunEvent.FINISHED, 0, "every fine-tune has played every game", None)
 
@@ -48,7 +47,7 @@ class TransferTriplet(ModelSession):
         super().show(outcome)
 
 
-def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
+def collect(collector: Collector, tasks: Sequence[Task]) -> None:
     """Make all fine-tunes and plays that the archive does not hold yet."""
     collector.calibrate(tasks)
     checkpoints = checkpoint_seeds(collector)
@@ -59,8 +58,8 @@ def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> N
         for task in tasks
         for each in collector.training_requests(task)
     )
-    seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
-    on = (Purpose.ACCEPTANCE, seeds)
+    count = collector.config.transfer.acceptance_plays[-1]
+    on = (Purpose.ACCEPTANCE, collector.seeds(Purpose.ACCEPTANCE, count))
     requests = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
     requests += [each for task in tasks for each in collector.cross_requests(tasks, task, *on)]
     collector.do(requests)
@@ -79,9 +78,10 @@ Evaluations = Mapping[str, Mapping[str, Scores]]
 the game that is played."""
 
 
-def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> Evaluations:
+def evaluations(collector: Collector, tasks: Sequence[Task]) -> Evaluations:
     """What each fine-tune had learned of each game at each checkpoint, on the checkpoint's maps."""
-    names = dict(zip(tasks, unique(map(short_name, config.growth.initial_scope)), strict=True))
+    short = map(short_name, collector.config.growth.initial_scope)
+    names = dict(zip(tasks, unique(short), strict=True))
 
     def scores(policy: str, target: Task) -> Scores:
         on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]

@@ -69,9 +69,6 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
     return player
 
 
-# -- plays -----------------------------------------------------------------------------------------
-
-
 @dataclass
 class ProgramPlay:
     """One play. ``seat``: 0, the player moves first; ``outcome`` None while it goes on."""

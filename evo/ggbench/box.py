@@ -270,7 +270,6 @@ class Box:
     # -- the pipe ----------------------------------------------------------------------------
 
     def _ask(self, form: type[Form], do: str, seconds: float | None = None, **values: Any) -> Form:
-        """Send a request and return its answer."""
         if self.process.returncode is not None and do in ("new", "match") and self._seconds > 0:
             self.__enter__()
         self._number += 1

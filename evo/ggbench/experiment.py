@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -34,7 +34,7 @@ from evo.measure.players import LocalPlayer, RemotePlayer, find_player as find_m
 from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import Plan, RunOutcome, RunSession, Services, shown
+from evo.runner import Plan, RunOutcome, RunSession, Services, reading_commands
 from xgl.chat.client import ask_once
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.console import Console
@@ -84,24 +84,23 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
     return [ProgramGame(*(row[name] for name in names)) for row in complete]
 
 
+@dataclass(eq=False)
 class GGBenchSession(RunSession):
     """Does what is not in the archive yet; ``models``: the author, the filter's and the clusters'
     model, by their settings; ``rows``: those of the archive, with what the session commits."""
 
-    def __init__(
-        self,
-        config: GGBenchRunConfig,
-        console: Console,
-        games: Sequence[ProgramGame],
-        players: Sequence[Player],
-        models: Mapping[str, ChatSettings],
-        archive: Archive,
-    ) -> None:
-        self.games, self.players, self.models = games, players, models
-        self.config, self.console, self.archive = config, console, archive
-        self.settings, self.seed, self.lines = config.ggbench, config.seed, TimedLines(console)
-        self.identity = RunIdentity.of(config, config.name, archive)
-        self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
+    config: GGBenchRunConfig
+    console: Console
+    games: Sequence[ProgramGame]
+    players: Sequence[Player]
+    models: Mapping[str, ChatSettings]
+    archive: Archive
+
+    def __post_init__(self) -> None:
+        self.settings, self.seed = self.config.ggbench, self.config.seed
+        self.lines = TimedLines(self.console)
+        self.identity = RunIdentity.of(self.config, self.config.name, self.archive)
+        self.rows: dict[str, list[Row]] = {name: self.archive.rows(name) for name in NAMES}
         self.workers = Workers(self.settings.workers, "ggbench.workers")
         self.limits = BoxLimits(total=self.settings.seconds)
 
@@ -136,11 +135,8 @@ class GGBenchSession(RunSession):
             self.console.print(part)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        run, page = self.config.folder, Path(f"{self.config.folder}.html")
-        force = " --force" if page.exists() else ""
-        report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
-        inspect = ("inspect", f"python -m archive inspect {shown(run)}")
-        return (inspect, ("report", report)) if self.rows["gg_games"] else (inspect,)
+        has_report = bool(self.rows["gg_games"])
+        return [*reading_commands(self.config.folder, has_report).items()]
 
     # -- rows ----------------------------------------------------------------------------------
 
@@ -164,7 +160,6 @@ class GGBenchSession(RunSession):
         check(self.config.budget, self._cost())
 
     def _cost(self) -> Cost:
-        """The cost of the work in all sessions."""
         rows = [row for table in self.rows.values() for row in table]
         totals = {n: sum(row.get(n) or 0 for row in rows) for n in ("tokens", "seconds", "dollars")}
         return Cost(**totals)

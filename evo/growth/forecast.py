@@ -79,9 +79,6 @@ def expected_coverage(leads: Iterable[float], scope_gains: Sequence[float]) -> f
     return max(scope_gains) / max(*leads, *scope_gains, LEAST_WORTH)
 
 
-# -- the chance of an acceptance test --------------------------------------------------------------
-
-
 def power(evidence: Evidence, thresholds: Thresholds, test: Looks, is_fresh: bool = False) -> float:
     """The chance that a test accepts at its last look: those of its bounds, multiplied.
 

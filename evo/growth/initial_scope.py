@@ -128,9 +128,7 @@ def calibrate_initial_scope(collector: Collector, initial: Sequence[Task]) -> No
             raise ConfigError(f"{task.origin}: {refusal}")
 
 
-def learn_initial_scope(
-    config: RunConfig, selection: Stage, initial: Sequence[Task]
-) -> Steps[Request, list[Task]]:
+def learn_initial_scope(selection: Stage, initial: Sequence[Task]) -> Steps[Request, list[Task]]:
     """Fine-tune the calibrated initial games; returns those that fine-tuning improves.
 
     Whether a fine-tune learns a learnable game depends on its training seed, so an initial game
@@ -140,7 +138,7 @@ def learn_initial_scope(
     Raises :class:`ConfigError` naming a game that fine-tuning does not improve, which
     ``growth.unplayable_initial=keep`` leaves out while another game is learned.
     """
-    collector, growth = selection.collector, config.growth
+    collector, growth = selection.collector, selection.collector.config.growth
     yield from _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
         weak = [task for task in initial if not selection.has_clear_gain(task)]

@@ -156,25 +156,23 @@ class _PoolEntry(Generic[AssessmentT]):
         return self.results[-1] if self.results else self.assessment
 
 
+@dataclass(eq=False)
 class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     """One run of the schedule; ``tests`` acceptance tests share the error of one list. An initial
     game that is not learned ends the run or, with ``growth.unplayable_initial=keep``, is left out
     of the scope; only in the first case are lists screened while the games are learned."""
 
-    def __init__(
-        self,
-        initial: Sequence[GameT],
-        oracle: OpenOracle[GameT, AssessmentT, RequestT],
-        sampler: Sampler[GameT],
-        runner: Runner[RequestT],
-        settings: GrowthConfig,
-        tests: int,
-        seed: int = 0,
-    ) -> None:
-        self.oracle, self.sampler, self.settings = oracle, sampler, settings
-        self.tests, self.seed = tests, seed
-        self.members = [ScopeMember(game, 0) for game in initial]
-        self.order = VirtualOrder[RequestT](runner, settings.virtual_workers)
+    initial: Sequence[GameT]
+    oracle: OpenOracle[GameT, AssessmentT, RequestT]
+    sampler: Sampler[GameT]
+    runner: Runner[RequestT]
+    settings: GrowthConfig
+    tests: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.members = [ScopeMember(game, 0) for game in self.initial]
+        self.order = VirtualOrder[RequestT](self.runner, self.settings.virtual_workers)
         self.end: End | None = None
         self.last_bound = math.inf
         """Upper bound on accepted games a core-hour at which no further list was opened."""

@@ -84,7 +84,7 @@ class TransferOracle:
 
     def learn(self, initial: Sequence[Task]) -> Steps[Request, list[Task]]:
         """:func:`evo.growth.initial_scope.learn_initial_scope`."""
-        return learn_initial_scope(self.config, self.selection, initial)
+        return learn_initial_scope(self.selection, initial)
 
     # -- before a fine-tune --------------------------------------------------------------------
 

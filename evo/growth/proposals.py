@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from archive import ProposalOutcome, Reason, Verdict
@@ -43,37 +43,34 @@ Round = tuple[int, TaskId, int]
 """Generation, parent, round."""
 
 
+@dataclass(eq=False)
 class Proposer:
     """Implements :class:`evo.growth.algorithm.Sampler` on a meta-sampler and the ledger.
     ``decisions``: those that the sampler may observe; ``can_play``: whether the run's models can
     play a game; ``novelty``: whether lists prefer games with new objectives."""
 
-    def __init__(
-        self,
-        sampler: MetaSampler,
-        ledger: Ledger,
-        listener: Display,
-        seed: int,
-        decisions: Mapping[Any, Row],
-        can_play: Callable[[Game], bool],
-        novelty: bool = False,
-    ) -> None:
-        self.sampler, self.ledger, self.listener = sampler, ledger, listener
-        self.seed, self.decisions, self.can_play = seed, decisions, can_play
-        self.novelty = novelty
-        self.games: dict[TaskId, Game] = {}
-        """All games of this run so far."""
-        self._keys = set[tuple[Hashable, str]]()
-        """What these are known by, each in its roles."""
-        self.objectives = Counter[frozenset[tuple[object, ...]]]()
-        """Of these games, if novelty counts."""
-        self.pending: dict[TaskId, Proposal] = {}
-        """Candidates whose decision the sampler has not observed."""
+    sampler: MetaSampler
+    ledger: Ledger
+    listener: Display
+    seed: int
+    decisions: Mapping[Any, Row]
+    can_play: Callable[[Game], bool]
+    novelty: bool = False
+    games: dict[TaskId, Game] = field(default_factory=dict)
+    """All games of this run so far."""
+    _keys: set[tuple[Hashable, str]] = field(default_factory=set)
+    """What these are known by, each in its roles."""
+    objectives: Counter[frozenset[tuple[object, ...]]] = field(default_factory=Counter)
+    """Of these games, if novelty counts."""
+    pending: dict[TaskId, Proposal] = field(default_factory=dict)
+    """Candidates whose decision the sampler has not observed."""
+
+    def __post_init__(self) -> None:
         self._archived_rows = defaultdict[Round, list[Row]](list)
-        for row in ledger.proposals.values():
+        for row in self.ledger.proposals.values():
             parent = TaskId(row["parent_game_id"], row["parent_role"])
             self._archived_rows[row["generation"], parent, row["round"]].append(row)
-            sampler.charge(row["sampler"], row["tokens"], row["dollars"])
+            self.sampler.charge(row["sampler"], row["tokens"], row["dollars"])
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn

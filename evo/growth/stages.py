@@ -217,22 +217,6 @@ class Stage:
         attempts = self.collector.attempts
         attempts.in_force[task.id] = tuple(attempts.of(task.id)[rank] for rank in best_first or [0])
 
-    # -- archive.statistics.race.GainSource ----------------------------------
-
-    def gains(
-        self, source: Task, target: Task, plays: int, kind: GainKind, rank: int = 0
-    ) -> Scores:
-        """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
-        at = (target, self.purpose, self.seeds(plays))
-        base = self.collector.sample(BASE_POLICY, *at)
-        return replicated_gains(self.collector.samples(source, *at, rank), base, kind)
-
-    def attempts(self, source: Task) -> int:
-        """Number of attempts in force at a game."""
-        return len(self.collector.attempts.of(source.id))
-
-    # -- the order of a scan -----------------------------------------------------------------------
-
     def scan_order(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
         """The scope in the order in which its games may be expected to cover a relative of
         ``parent``: the parent; then the others by their gain on the parent at the latest look whose
@@ -247,3 +231,17 @@ class Stage:
             return 2, 0.0
 
         return sorted(scope, key=promise)
+
+    # -- archive.statistics.race.GainSource ----------------------------------
+
+    def gains(
+        self, source: Task, target: Task, plays: int, kind: GainKind, rank: int = 0
+    ) -> Scores:
+        """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
+        at = (target, self.purpose, self.seeds(plays))
+        base = self.collector.sample(BASE_POLICY, *at)
+        return replicated_gains(self.collector.samples(source, *at, rank), base, kind)
+
+    def attempts(self, source: Task) -> int:
+        """Number of attempts in force at a game."""
+        return len(self.collector.attempts.of(source.id))

@@ -20,7 +20,7 @@ import logging
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -139,27 +139,25 @@ def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Repl
     return dict(zip(asked, zip(plays, player.made, strict=True), strict=True))
 
 
+@dataclass(eq=False)
 class _FineTune:
     """One fine-tune in progress. The curves have an entry for each step on any game, in their
     order, rounds of the warm start included; ``reinforced``: steps without these rounds."""
 
-    def __init__(
-        self,
-        training: Training,
-        adapted_model: AdaptedModel,
-        cast: Callable[[Task], Cast],
-        memory_bytes: int,
-        watch: Watch,
-    ) -> None:
-        assert training.settings is not None
-        self.training, self.settings, self.watch = training, training.settings, watch
-        self.adapted_model, self.cast, self.memory_bytes = adapted_model, cast, memory_bytes
+    training: Training
+    adapted_model: AdaptedModel
+    cast: Callable[[Task], Cast]
+    memory_bytes: int
+    watch: Watch
+
+    def __post_init__(self) -> None:
+        assert self.training.settings is not None
+        self.settings, self.reinforced = self.training.settings, 0
         self.curve, self.entropy, self.norms = list[float](), list[float](), list[float]()
-        self.reinforced = 0
-        self.games = [_Game(self, task) for task in (training.task, *training.others)]
+        self.games = [_Game(self, each) for each in (self.training.task, *self.training.others)]
         self.active = [*self.games]
         rate = self.settings.learning_rate
-        self.optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=rate)
+        self.optimizer = torch.optim.AdamW(self.adapted_model.parameters(), lr=rate)
 
     def run(self) -> _Playing[Finetune]:
         """Train the present adapter: a warm start on all games together, then steps of REINFORCE on

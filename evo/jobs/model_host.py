@@ -10,7 +10,7 @@ import copy
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import torch
@@ -50,11 +50,9 @@ class ModelHost:
 
     def __init__(self, settings: ModelHostSettings) -> None:
         self.settings = settings
-        place = settings.device_of(settings.player)
-        player = load_model(settings.player.model, settings.player.dtype, place)
+        own = settings.player.model, settings.player.dtype, settings.device_of(settings.player)
         judge, at = settings.judge, settings.device_of(settings.judge)
-        same = settings.player.model, settings.player.dtype, place
-        is_player = (judge.model, judge.dtype, at) == same
+        player, is_player = load_model(*own), own == (judge.model, judge.dtype, at)
         self.judge = load_judge(
             *(judge.model, at, judge.dtype, judge.tokenizer, judge.key_variable, judge.others),
             memory_bytes=judge.memory_mib << 20,
@@ -68,9 +66,8 @@ class ModelHost:
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
         self.base = self._policy_of(player)
         # models that are loaded already share their weights
-        own = {settings.judge.model: self.judge.lm, settings.player.model: player, "base": player}
-        npc = settings.player.npc
-        lm = own.get(npc) or load_model(npc, settings.player.dtype, place)
+        loaded = {judge.model: self.judge.lm, settings.player.model: player, "base": player}
+        lm = loaded.get(settings.player.npc) or load_model(settings.player.npc, *own[1:])
         self.npc = self.base if lm is player else self._policy_of(lm)
         self._npcs: dict[str, Player] = {BASE: self.base, "": self.npc}
 
@@ -218,13 +215,14 @@ class ModelHost:
         return Cast(self.judge, self.stories, others)
 
 
+@dataclass(eq=False)
 class Recorder:
     """A story source that remembers the stories of one job."""
 
-    def __init__(self, source: StorySource, judge: TransformerJudge) -> None:
-        self.source, self.judge = source, judge
-        self.texts: dict[tuple[int, StoryRequest], MapText] = {}
-        """Each story once, in the order of the first requests."""
+    source: StorySource
+    judge: TransformerJudge
+    texts: dict[tuple[int, StoryRequest], MapText] = field(default_factory=dict)
+    """Each story once, in the order of the first requests."""
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """The source's stories; the source is asked for each one once."""

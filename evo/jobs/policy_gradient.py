@@ -285,8 +285,7 @@ class GradientPlace:
             made = [(*m.logprobs, *[0.0] * (width - len(m.logprobs))) for m in moves]
             self.made[: len(moves)].copy_(torch.tensor(made))
         self.add(self._add)
-        summed: list[float] = self.entropies[: len(moves)].tolist()
-        return summed
+        return self.entropies[: len(moves)].tolist()
 
     def _add(self) -> None:
         prompts, lengths, owner, ids, sizes = self.integers

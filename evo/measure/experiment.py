@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -209,12 +210,11 @@ class MeasureSession(RunSession):
     def show(self, outcome: RunOutcome) -> None:
         """A table and a figure of what has been played so far."""
         config, members = self.plan.config, self.plan.export.members
-        pairs = [(name, member) for name in config.players for member in members]
+        pairs = product(config.players, members)
         played = {(name, m.name): rows for name, m in pairs if (rows := self._rows(name, m))}
-        normalised = [(name, *self._normalised(member)) for name, member in pairs]
+        normalised = [self._normalised(member) for member in members]
         base, rounds = self.plan.base.name, plural(config.measure.rounds, "round")
-        flat = [g.name for n, g, levels in normalised if n == base and not levels]
-        flat = [name for name in flat if (base, name) in played]
+        flat = [g.name for g, levels in normalised if not levels and (base, g.name) in played]
         if config.measure.rounds > 1 and flat:
             played_flat = {pair: rows for pair, rows in played.items() if pair[1] in flat}
             results.show_scores(self.console, played_flat)
@@ -224,12 +224,12 @@ class MeasureSession(RunSession):
             results.show_scores(self.console, played)
         found = [
             results.result(name, game, levels[0], played[name, game.name])
-            for name, game, levels in normalised
+            for name, (game, levels) in product(config.players, normalised)
             if levels and (name, game.name) in played
         ]
         if found:
             results.show(self.console, found)
-            bases = dict.fromkeys(levels[1] for _, _, levels in normalised if levels)
+            bases = dict.fromkeys(levels[1] for _, levels in normalised if levels)
             self.console.print(f"levels     b and θ by {', '.join(bases)}", soft_wrap=True)
             if game_ceilings := read_ceilings(self.ledger.archive, CONFIDENCE):
                 names = {each.task.id: each.name for each in members}
@@ -371,7 +371,6 @@ class MeasureSession(RunSession):
 
 
 def _outcome(measure_rows: Sequence[Row], scores: Sequence[RoundScore]) -> str:
-    """A player's result on a game in words."""
     if all(each.outcome == "oversize" for each in scores):
         return f"no play fits; {scores[0].reason}"
     mean = sum(each.score for each in scores) / len(scores)

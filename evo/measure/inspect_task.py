@@ -64,14 +64,13 @@ class MeasureHost:
         """``count`` rounds of a game on one map; ``keep`` is given the facts of what
         was played, before the first round and after each: a limit of Inspect may end a sample."""
         task = self.members[name].task
-        role = task.role
-        earlier: Rounds = ()
-        facts: RoundFacts
-        floor = task.floor
+        role, floor = task.role, task.floor
         if not np.isfinite(floor):  # the folder has no levels; the same on every map
             floor = -float(analyse(task.game.program, task.game.metadata, role).move_tokens)
-        facts = {"scores": [floor] * count, "outcomes": ["unplayed"] * count, "moves": [[]] * count}
+        facts: RoundFacts = {"scores": [floor] * count, "outcomes": ["unplayed"] * count}
+        facts["moves"] = [[]] * count
         keep(facts)
+        earlier: Rounds = ()
         for at in range(count):
             play = await self._play(name, seeds, earlier, ask)
             earlier = (*earlier, visible_items(task.game, play, role))
@@ -105,9 +104,6 @@ def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Mess
     if asked and len(messages) > len(asked) and messages[: len(asked)] == asked:
         return messages[len(asked) + 1 :]  # without the answer
     return [each for each in messages if not (asked and each["role"] == "system")]
-
-
-# -- the task --------------------------------------------------------------------------------------
 
 
 @inspect_ai.task

@@ -15,9 +15,17 @@ from rich.table import Table
 from archive.charts import Panel, panels, series
 from archive.schema import PlayOutcome, TaskId
 from archive.statistics import rounds
-from archive.statistics.intervals import CONFIDENCE, Interval, Scores, bootstrapped, mean_interval
+from archive.statistics.intervals import (
+    CONFIDENCE,
+    UNDEFINED,
+    Interval,
+    Scores,
+    bootstrapped,
+    mean_interval,
+)
 from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import Playability, ScoreLevels, arms, narms
+from archive.statistics.rule import bounds_columns
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
 from evo.jobs.evaluation import Row, Task
@@ -75,7 +83,7 @@ def measures_row(
     result: GameResult, levels: Levels, rows: Sequence[Row], dollars: float | None
 ) -> Row:
     """Row of the table ``measures``, but for the run's id."""
-    (own, base, crosses), at, above = levels, result.at_round, None
+    (own, base, crosses), at, above = levels, result.at_round, UNDEFINED
     scores, control = result.series
     if control is not None:
         above = rounds.above_control(scores[:, :at], control[:, :at], CONFIDENCE)
@@ -90,23 +98,16 @@ def measures_row(
         "crosses_high": crosses.high if crosses else None,
         "at_round": result.at_round,
         "floor": result.member.task.floor,
-        "narms": result.narms.value,
-        "narms_low": result.narms.low,
-        "narms_high": result.narms.high,
+        **bounds_columns("narms", result.narms),
         "confidence": CONFIDENCE,
         "control_narms": result.control,
-        "above_control": above.value if above else None,
-        "above_control_low": above.low if above else None,
-        "above_control_high": above.high if above else None,
+        **bounds_columns("above_control", above),
         "forfeits": sum(row["outcome"] == PlayOutcome.FORFEIT for row in rows),
         **{name: sum(row[name] for row in rows) for name in MOVE_COUNTS},
         "tokens": sum(row["tokens"] for row in rows),
         "dollars": dollars,
         "seconds": sum(row["seconds"] for row in rows),
     }
-
-
-# -- tables ----------------------------------------------------------------------------------------
 
 
 def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
@@ -147,7 +148,6 @@ def show_scores(console: Console, rows: Mapping[tuple[str, str], Sequence[Row]])
 
 
 def _show_by_game(console: Console, title: str, cells: Mapping[tuple[str, str], str]) -> None:
-    """A table of the cells of each player on each game."""
     names = labels(list(dict.fromkeys(player for player, _ in cells)))
     view = table(title, "game", *names.values(), numbers=True)
     for game in dict.fromkeys(game for _, game in cells):
@@ -155,8 +155,6 @@ def _show_by_game(console: Console, title: str, cells: Mapping[tuple[str, str], 
     console.print(view)
     show_labels(names, console)
 
-
-# -- the figure ------------------------------------------------------------------------------------
 
 FIGURE = "measure.svg"
 CURVES: Mapping[str, Callable[[Scores], Scores]] = {
@@ -189,7 +187,6 @@ def figure(results: Sequence[GameResult]) -> Element:
 
 
 # -- ceilings: the best known moves (docs/how-to/measuring.md, "Ceilings") -------------------------
-# Search, archive, and comparison with players' scores.
 
 
 def known_rows(member: MeasureGame, maps: int | None) -> list[Row]:

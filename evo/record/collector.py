@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, Self
@@ -74,30 +74,27 @@ class Attempts:
         return self._last[task_id]
 
 
+@dataclass(eq=False)
 class Collector:
     """Requests from the executor what the ledger does not hold yet. ``unshuffled`` are the games
     that are trained on their true rewards even under ``finetune.shuffle``; ``share``: of their
     budget, the rung of all fine-tunes that it names: what it compares has equal budgets."""
 
-    share = 1.0
+    config: RunConfig
+    ledger: Ledger
+    executor: Executor
+    listener: Display
+    unshuffled: frozenset[TaskId] = frozenset()
+    share: float = 1.0
 
-    def __init__(
-        self,
-        config: RunConfig,
-        ledger: Ledger,
-        executor: Executor,
-        listener: Display,
-        unshuffled: frozenset[TaskId] = frozenset(),
-    ) -> None:
-        self.config, self.ledger, self.unshuffled = config, ledger, unshuffled
-        self.executor, self.listener = executor, listener
+    def __post_init__(self) -> None:
         self._floors: dict[TaskId, float] = {}
         self._searched: dict[TaskId, int] = {}
         """Maps that each game was searched on: the archive may hold more, since a game's two roles
         share them, and of a resumed run it holds all at once."""
         self.play_tokens: dict[TaskId, float] = {}
         """Mean tokens of the base player's plays of each calibrated game."""
-        self.attempts = Attempts(config.seed)
+        self.attempts = Attempts(self.config.seed)
 
     def at(self, share: float) -> Self:
         """The same collector, of the fine-tunes at another rung."""

@@ -57,18 +57,14 @@ class Ledger:
             for row in archive.rows(table, filters=mine):
                 self._remember(table, row)
 
-    # -- writing ---------------------------------------------------------------------------
-
     def commit(self, **tables: Sequence[Row]) -> None:
         """Write rows as one commit, if there are any; rows that name a run get this one."""
         if not any(tables.values()):
             return
-        rows_by_table = {
-            name: [
-                row if name in ("games", "maps") else {"run_id": self.run_id} | row for row in rows
-            ]
-            for name, rows in tables.items()
-        }
+        rows_by_table: dict[str, list[Row]] = {}
+        for name, rows in tables.items():
+            own: Row = {} if name in ("games", "maps") else {"run_id": self.run_id}
+            rows_by_table[name] = [own | row for row in rows]
         self.archive.commit({name: rows for name, rows in rows_by_table.items() if rows})
         for name, rows in rows_by_table.items():
             for row in rows:
@@ -102,8 +98,6 @@ class Ledger:
                 self._games.add(row["game_id"])
             case "maps":
                 self._maps.add(_map_key(row))
-
-    # -- rows of things --------------------------------------------------------------------
 
     def game_rows(self, tasks: Iterable[Task]) -> list[Row]:
         """Rows for the games that are not in the archive yet."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy import special
 
 from archive import Reason
 from archive.schema import SCRIPT_POLICY, SEARCH_POLICIES
 from archive.statistics import rounds
-from archive.statistics.intervals import Interval
+from archive.statistics.intervals import UNDEFINED, Interval, two_sided
 from archive.statistics.rounds import Playability, WellPosed
-from archive.statistics.rule import Decision
+from archive.statistics.rule import Decision, bounds_columns
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.evaluation import Row
 
@@ -66,8 +65,7 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
     own, control = rounds.series(rows)
     assert control is not None
     rises = rounds.increases_surely(own, config.few_shot_steps, confidence=confidence)
-    both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
-    return rises, rounds.above_control(own, control, both)
+    return rises, rounds.above_control(own, control, two_sided(confidence))
 
 
 def ill_posed(
@@ -75,10 +73,11 @@ def ill_posed(
 ) -> Decision | None:
     """The refusal of a game whose best moves, of one of the searches, clipping changes too often;
     None if it does not surely do."""
-    for n, n_kept in ((each.maps, each.stable_maps) for each in clipping if each.maps):
-        high = 1.0 if n_kept == n else float(special.betaincinv(n_kept + 1, n - n_kept, confidence))
+    for each in clipping:
+        kept = np.array([each.stable_maps])
+        _, [high] = rounds.clopper_pearson(kept, each.maps, 1 - confidence)
         if high < config.best_kept:
-            detail = f"clipping keeps the best move on {n_kept} of {n} maps"
+            detail = f"clipping keeps the best move on {each.stable_maps} of {each.maps} maps"
             return Decision(Reason.ILL_POSED, True, detail)
     return None
 
@@ -97,10 +96,10 @@ def evidence_columns(
     clipping: Sequence[WellPosed], shot: FewShot | None
 ) -> dict[str, float | None]:
     """The columns of ``decisions`` that hold the filters' numbers."""
+    rises, above = shot or (None, UNDEFINED)
     return {
         "best_kept": min((each.share for each in clipping), default=None),
-        "few_shot_low": shot[0].low if shot else None,
-        "few_shot_high": shot[0].high if shot else None,
-        "few_shot_above_control": shot[1].value if shot else None,
-        "few_shot_above_control_low": shot[1].low if shot else None,
+        "few_shot_low": rises and rises.low,
+        "few_shot_high": rises and rises.high,
+        **bounds_columns("few_shot_above_control", above, high=False),
     }

@@ -145,11 +145,10 @@ class PlayRequest(Request):
         """The scores; of a calibration with the floor that they fix put in."""
         rows: list[Row] = []
         for each, plays in zip(together, result.outcome, strict=True):
-            scores = plays
             if self.purpose is Purpose.CALIBRATION:
                 floor = self._floor(plays)
-                scores = [with_floor(play, floor) for play in plays]
-            rows += [play_row(each.policy_id, each.task, self.purpose, play) for play in scores]
+                plays = [with_floor(play, floor) for play in plays]
+            rows += [play_row(each.policy_id, each.task, self.purpose, play) for play in plays]
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
     def _floor(self, plays: Sequence[ScoredPlay]) -> float:
@@ -258,9 +257,8 @@ class WatchedTrainingRequest(TrainingRequest):
     joins: ClassVar[bool] = False
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
-        task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
-        job, at = Training(task, self.seed, self.true_rewards), self.checkpoints
-        return replace(job, watched=tuple(tasks), checkpoints=at)
+        tasks = tuple(map(facts.task_with_floor, self.tasks))
+        return replace(self.training(facts), watched=tasks, checkpoints=self.checkpoints)
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = [
@@ -334,7 +332,6 @@ def jobs_of(
 
 
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:
-    """Whether another request fits into a group's job."""
     if isinstance(request, PlayRequest):
         if request.key.scripted:
             return True

@@ -21,8 +21,7 @@ def run(process: Steps[RequestT, ResultT], do: Callable[[Sequence[RequestT]], ob
         try:
             requests = next(process)
         except StopIteration as end:
-            result: ResultT = end.value
-            return result
+            return end.value
         do(requests)
 
 

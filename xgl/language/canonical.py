@@ -139,9 +139,13 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
     check_kind("metadata", metadata, Metadata, "xgl.Metadata(…)")
     canonical = canonicalise(program)
     code = to_text(canonical)
-    facts = metadata_json(metadata)
-    digest = hashlib.sha256(f"{canonical.dialect}\n{facts}\n{code}".encode()).hexdigest()
-    return Game(canonical, metadata, digest[:16], code)
+    name = content_id(canonical.dialect, metadata_json(metadata), code)
+    return Game(canonical, metadata, name, code)
+
+
+def content_id(dialect: str, metadata: str, code: str) -> str:
+    """The id of a game: the first 16 digits of the SHA-256 of its dialect, metadata and text."""
+    return hashlib.sha256(f"{dialect}\n{metadata}\n{code}".encode()).hexdigest()[:16]
 
 
 HEAD = "#:"
