@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain, count
+from functools import cached_property, lru_cache, partial
+from itertools import chain, count, cycle
 from typing import Any, Literal as OneOf, NamedTuple, TypeVar
 
 from xgl.errors import FlowError
@@ -29,7 +29,7 @@ from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import to_text
-from xgl.language.visitors import children, draws, find, writes
+from xgl.language.visitors import children, draws, find, stores, writes
 
 MAX_SIZE = 96
 """Most parts of a symbolic string; a loop that doubles a string is stopped here."""
@@ -125,9 +125,9 @@ def string_of(
         case None | syn.Story():
             return ()
     arguments = tuple(string_of(part, registers, stories) for part in children(node))
-    if isinstance(node, syn.Function):
-        arguments = tuple(map(_bare, arguments))
     name = getattr(node, "name", type(node).__name__)
+    if isinstance(node, syn.Function) and name != "first_n_tokens":  # these may be the text itself
+        arguments = tuple(map(_bare, arguments))
     return _check_size((FunctionText(name, arguments),))
 
 
@@ -135,10 +135,13 @@ def _bare(string: String) -> String:
     """A text without a stored prefix, which is kept only by a value that is nothing else."""
     bare = list[Part]()
     for part in string:
-        if isinstance(part, FunctionText) and part.name == "Given":
-            bare += _bare(part.arguments[0])
-        else:
-            bare.append(part)
+        match part:
+            case FunctionText("Given", (text, _)):
+                bare += _bare(text)
+            case FunctionText("first_n_tokens" | "either" as name, texts):
+                bare.append(FunctionText(name, tuple(map(_bare, texts))))
+            case _:
+                bare.append(part)
     return tuple(bare)
 
 
@@ -239,7 +242,7 @@ def term_form(sign: int, term: syn.Term, registers: Registers) -> LinearForm:
     target, outer = string_of(term.target, registers), string_of(term.outer, registers)
     outer = (FunctionText("outer", (outer,)),) if outer else ()  # it may name a model, or join else
     prefix = string_of(term.prefix, registers)
-    if not prefix and any(getattr(p, "name", "") == "Given" for p in all_parts(target)):
+    if term.prefix is None and any(getattr(p, "name", "") == "Given" for p in all_parts(target)):
         prefix = (FunctionText("own prefix", ()),)
     after = Quantity(target, outer + prefix)
     sign = -sign if term.kind in ("nex", "dex") else sign
@@ -287,11 +290,12 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
         line = program.instructions[position]
         yield Event(line, dict(registers), turn)  # a copy: later lines change the registers
         if isinstance(line, syn.Assign):
-            stories = iter(sites[position])
-            before = dict(registers) if dialect.parallel_assign else registers
-            for name, value in line.targets:
-                bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
-                registers[name] = string_of(value, registers if bare else before, stories)
+            # What is read a second time reads its stories again.
+            read = partial(string_of, registers=registers, stories=cycle(sites[position]))
+            for name, texts in stores(line, program.dialect, read):
+                text, *others = dict.fromkeys(texts)
+                either = FunctionText("either", (text, *others))
+                registers[name] = _check_size((either,)) if others else text
         elif isinstance(line, syn.Elicit):
             registers |= {name: (MoveText(turn, i),) for i, name in enumerate(writes(line))}
             turn += 1
