@@ -17,7 +17,7 @@ as long as all conditions hold (what was paid before a failed condition stays pa
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -272,13 +272,24 @@ class Event(NamedTuple):
     line: syn.Instruction
     registers: Registers
     turn: int
+    position: int
+    watched: frozenset[tuple[str, str]]
+    """The players to whom a register was shown that they go on seeing, with the register."""
+
+    def sees(self, player: str, name: str) -> bool:
+        """Whether a player sees a register whenever it is set."""
+        return player in syn.viewers(name) or (player, name) in self.watched
+
+    def view(self, player: str) -> list[String]:
+        """The registers that a player sees now, whoever set them."""
+        return [text for name, text in self.registers.items() if self.sees(player, name)]
 
 
 def symbolic_events(program: syn.Program) -> Iterator[Event]:
     """Every executed line in order, as if each ensure held. Raises :class:`TooLongError` and
     :class:`~xgl.errors.FlowError`."""
     registers: dict[str, String] = {}
-    numbers, turn = count(), 0
+    numbers, turn, watched = count(), 0, frozenset[tuple[str, str]]()
     dialect = DIALECTS[program.dialect]
 
     def drawn(story: syn.Story) -> StoryText:
@@ -288,7 +299,8 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
     sites = [[drawn(each) for each in find(line, syn.Story)] for line in program.instructions]
     for position in path(program):
         line = program.instructions[position]
-        yield Event(line, dict(registers), turn)  # a copy: later lines change the registers
+        # A copy: later lines change the registers.
+        yield Event(line, dict(registers), turn, position, watched)
         if isinstance(line, syn.Assign):
             # What is read a second time reads its stories again.
             read = partial(string_of, registers=registers, stories=cycle(sites[position]))
@@ -299,6 +311,9 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
         elif isinstance(line, syn.Elicit):
             registers |= {name: (MoveText(turn, i),) for i, name in enumerate(writes(line))}
             turn += 1
+        elif isinstance(line, syn.Reveal) and dialect.live_reveal:
+            names = (value.name for value in line.values if isinstance(value, syn.Register))
+            watched |= {(line.player, name) for name in names}
 
 
 class Score(NamedTuple):
@@ -432,7 +447,6 @@ def holds_registers(program: syn.Program) -> bool:
 def _steps(program: syn.Program) -> Iterator[NormalForm]:
     unpaid: dict[str, LinearForm] = {}
     white = any(line.player == "white" for line in find(program, syn.Elicit))
-    shown = defaultdict[str, set[str]](set)  # registers that a player goes on seeing
     for event in symbolic_events(program):
         match event.line:
             case syn.Reward(player, amount):
@@ -443,11 +457,7 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Elicit(player, registers, max_len):
                 # The order of payments between two moves has no meaning: no player sees it sooner.
                 yield _pay(unpaid)
-                registers_in_view = [
-                    text
-                    for name, text in event.registers.items()
-                    if player in syn.viewers(name) or name in shown[player]
-                ]
+                registers_in_view = event.view(player)
                 parts = {part for text in registers_in_view for part in all_parts(text)}
                 stories = [part for part in parts if isinstance(part, StoryText)]
                 in_view = tuple(sorted(stories, key=lambda story: story.site))
@@ -458,8 +468,6 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Ensure(conditions):
                 yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)
             case syn.Reveal(player, values):
-                if DIALECTS[program.dialect].live_reveal:
-                    shown[player] |= {v.name for v in values if isinstance(v, syn.Register)}
                 yield "reveal", player, _bag(string_of(value, event.registers) for value in values)
     yield _pay(unpaid)
 

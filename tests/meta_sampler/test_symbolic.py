@@ -338,6 +338,7 @@ def test_every_rule_is_broken_above() -> None:
         "assign(p=s//x)\nelicit(alice, y, 8)\nreward(xed(s|y) + xed(t|x))\nreward(alice, xed(s|y))",
         "ensure(len(common_word_set(s, x)) > 0)\nreward(xed(s | x) - xed(t | x))",
         "reward(-xent(s | x))\nensure(len(common_word_set(s, x)) > 0)\nreward(xed(t | x))",
+        "reveal(bob, y)\nassign(y=x + t)\nelicit(bob, p)\nreward(xed(s|p))\nreward(bob, xed(s|p))",
         "elicit(bob, p, 4)\nelicit(y, 4)\nreward(bob, xed(t | y))\nreward(xed(s | x) + xed(t | y))",
     ],
 )
