@@ -17,7 +17,7 @@ from meta_sampler.symbolic import LinearForm, Part, String, SymbolicPlay, string
 from xgl.analysis.static_facts import paid_for
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
-from xgl.language.control_flow import path, unrolled
+from xgl.language.control_flow import unrolled
 from xgl.language.visitors import find, of_type, reads, writes
 
 Rule = Callable[[SymbolicPlay], bool]
@@ -267,8 +267,8 @@ def unused_move(play: SymbolicPlay) -> bool:
     for event, reveal in play.executed_lines(syn.Reveal):
         used_turns |= sym.turns_in(*(string_of(value, event.registers) for value in reveal.values))
     for event, elicit in play.executed_lines(syn.Elicit):
-        seen = (s for n, s in event.registers.items() if elicit.player in syn.viewers(n))
-        used_turns |= {t for t in sym.turns_in(*seen) if play.movers[t] != elicit.player}
+        seen = sym.turns_in(*event.view(elicit.player))
+        used_turns |= {turn for turn in seen if play.movers[turn] != elicit.player}
     for event, ensure in play.executed_lines(syn.Ensure):
         mover = play.movers[event.turn - 1] if event.turn else ""
         strings = (event.registers.get(name, ()) for name in reads(ensure))
@@ -287,15 +287,15 @@ def unused_value(play: SymbolicPlay) -> bool:
     movers = {position: line.player for position, line in of_type(lines, syn.Elicit)}
     holder: dict[str, tuple[int, str]] = {}
     unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
-    for position in path(play.program):
-        line = lines[position]
+    for event in play.events:
+        line = event.line
         unread -= {holder[name] for name in reads(line) if name in holder}
         if isinstance(line, syn.Elicit):
-            seen = {at for name, at in holder.items() if line.player in syn.viewers(name)}
+            seen = {at for name, at in holder.items() if event.sees(line.player, name)}
             if line.player in syn.OMNISCIENT:  # who saw what a text was made of
                 seen = {at for at in seen if movers.get(at[0], line.player) != line.player}
             unread -= seen
-        holder |= {name: (position, name) for name in writes(line)}
+        holder |= {name: (event.position, name) for name in writes(line)}
     return bool(unread - _distractors(lines))
 
 

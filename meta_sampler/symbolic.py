@@ -17,11 +17,11 @@ as long as all conditions hold (what was paid before a failed condition stays pa
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain, count
+from functools import cached_property, lru_cache, partial
+from itertools import chain, count, cycle
 from typing import Any, Literal as OneOf, NamedTuple, TypeVar
 
 from xgl.errors import FlowError
@@ -29,7 +29,7 @@ from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import to_text
-from xgl.language.visitors import children, draws, find, writes
+from xgl.language.visitors import children, draws, find, stores, writes
 
 MAX_SIZE = 96
 """Most parts of a symbolic string; a loop that doubles a string is stopped here."""
@@ -125,9 +125,9 @@ def string_of(
         case None | syn.Story():
             return ()
     arguments = tuple(string_of(part, registers, stories) for part in children(node))
-    if isinstance(node, syn.Function):
-        arguments = tuple(map(_bare, arguments))
     name = getattr(node, "name", type(node).__name__)
+    if isinstance(node, syn.Function) and name != "first_n_tokens":  # these may be the text itself
+        arguments = tuple(map(_bare, arguments))
     return _check_size((FunctionText(name, arguments),))
 
 
@@ -135,10 +135,13 @@ def _bare(string: String) -> String:
     """A text without a stored prefix, which is kept only by a value that is nothing else."""
     bare = list[Part]()
     for part in string:
-        if isinstance(part, FunctionText) and part.name == "Given":
-            bare += _bare(part.arguments[0])
-        else:
-            bare.append(part)
+        match part:
+            case FunctionText("Given", (text, _)):
+                bare += _bare(text)
+            case FunctionText("first_n_tokens" | "either" as name, texts):
+                bare.append(FunctionText(name, tuple(map(_bare, texts))))
+            case _:
+                bare.append(part)
     return tuple(bare)
 
 
@@ -239,7 +242,7 @@ def term_form(sign: int, term: syn.Term, registers: Registers) -> LinearForm:
     target, outer = string_of(term.target, registers), string_of(term.outer, registers)
     outer = (FunctionText("outer", (outer,)),) if outer else ()  # it may name a model, or join else
     prefix = string_of(term.prefix, registers)
-    if not prefix and any(getattr(p, "name", "") == "Given" for p in all_parts(target)):
+    if term.prefix is None and any(getattr(p, "name", "") == "Given" for p in all_parts(target)):
         prefix = (FunctionText("own prefix", ()),)
     after = Quantity(target, outer + prefix)
     sign = -sign if term.kind in ("nex", "dex") else sign
@@ -269,13 +272,24 @@ class Event(NamedTuple):
     line: syn.Instruction
     registers: Registers
     turn: int
+    position: int
+    watched: frozenset[tuple[str, str]]
+    """The players to whom a register was shown that they go on seeing, with the register."""
+
+    def sees(self, player: str, name: str) -> bool:
+        """Whether a player sees a register whenever it is set."""
+        return player in syn.viewers(name) or (player, name) in self.watched
+
+    def view(self, player: str) -> list[String]:
+        """The registers that a player sees now, whoever set them."""
+        return [text for name, text in self.registers.items() if self.sees(player, name)]
 
 
 def symbolic_events(program: syn.Program) -> Iterator[Event]:
     """Every executed line in order, as if each ensure held. Raises :class:`TooLongError` and
     :class:`~xgl.errors.FlowError`."""
     registers: dict[str, String] = {}
-    numbers, turn = count(), 0
+    numbers, turn, watched = count(), 0, frozenset[tuple[str, str]]()
     dialect = DIALECTS[program.dialect]
 
     def drawn(story: syn.Story) -> StoryText:
@@ -285,16 +299,21 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
     sites = [[drawn(each) for each in find(line, syn.Story)] for line in program.instructions]
     for position in path(program):
         line = program.instructions[position]
-        yield Event(line, dict(registers), turn)  # a copy: later lines change the registers
+        # A copy: later lines change the registers.
+        yield Event(line, dict(registers), turn, position, watched)
         if isinstance(line, syn.Assign):
-            stories = iter(sites[position])
-            before = dict(registers) if dialect.parallel_assign else registers
-            for name, value in line.targets:
-                bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
-                registers[name] = string_of(value, registers if bare else before, stories)
+            # What is read a second time reads its stories again.
+            read = partial(string_of, registers=registers, stories=cycle(sites[position]))
+            for name, texts in stores(line, program.dialect, read):
+                text, *others = dict.fromkeys(texts)
+                either = FunctionText("either", (text, *others))
+                registers[name] = _check_size((either,)) if others else text
         elif isinstance(line, syn.Elicit):
             registers |= {name: (MoveText(turn, i),) for i, name in enumerate(writes(line))}
             turn += 1
+        elif isinstance(line, syn.Reveal) and dialect.live_reveal:
+            names = (value.name for value in line.values if isinstance(value, syn.Register))
+            watched |= {(line.player, name) for name in names}
 
 
 class Score(NamedTuple):
@@ -428,7 +447,6 @@ def holds_registers(program: syn.Program) -> bool:
 def _steps(program: syn.Program) -> Iterator[NormalForm]:
     unpaid: dict[str, LinearForm] = {}
     white = any(line.player == "white" for line in find(program, syn.Elicit))
-    shown = defaultdict[str, set[str]](set)  # registers that a player goes on seeing
     for event in symbolic_events(program):
         match event.line:
             case syn.Reward(player, amount):
@@ -439,11 +457,7 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Elicit(player, registers, max_len):
                 # The order of payments between two moves has no meaning: no player sees it sooner.
                 yield _pay(unpaid)
-                registers_in_view = [
-                    text
-                    for name, text in event.registers.items()
-                    if player in syn.viewers(name) or name in shown[player]
-                ]
+                registers_in_view = event.view(player)
                 parts = {part for text in registers_in_view for part in all_parts(text)}
                 stories = [part for part in parts if isinstance(part, StoryText)]
                 in_view = tuple(sorted(stories, key=lambda story: story.site))
@@ -454,8 +468,6 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Ensure(conditions):
                 yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)
             case syn.Reveal(player, values):
-                if DIALECTS[program.dialect].live_reveal:
-                    shown[player] |= {v.name for v in values if isinstance(v, syn.Register)}
                 yield "reveal", player, _bag(string_of(value, event.registers) for value in values)
     yield _pay(unpaid)
 

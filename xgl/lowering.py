@@ -23,7 +23,7 @@ from xgl.language.canonical import LIST_POOL, POOL, Game, Metadata, canonicalise
 from xgl.language.dialects import DIALECTS, PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
-from xgl.language.visitors import draws, find, reads, rebuild, transform, writes
+from xgl.language.visitors import draws, find, reads, rebuild, stores, transform, writes
 from xgl.runtime.predicates import predicate
 from xgl.runtime.requests import Predicate
 
@@ -465,15 +465,16 @@ class _Guard:
     def __init__(self, lines: Lines, note: Callable[[str], None]) -> None:
         self.note = note
         self.values: defaultdict[str, list[Any]] = defaultdict(list)
-        """The values that each register is assigned; None stands for a move of a player."""
+        """The values that each register is assigned, the line itself if it is an elicit."""
+
+        def read(node: Any) -> Any:
+            for name in reads(node):
+                self.values[name] = self.values[name] or [NOTHING]  # before it is set
+            return node
+
         for line in lines:
-            targets = line.targets if isinstance(line, syn.Assign) else ()
-            for at, value in enumerate([value for _, value in targets] or [line]):
-                own = [name for name, _ in targets[:at]] if isinstance(value, syn.Register) else []
-                for name in {*reads(value)}.difference(own):  # before it is set
-                    self.values[name] = self.values[name] or [NOTHING]
-            for name, move in targets or [(name, None) for name in writes(line)]:
-                self.values[name].append(move)
+            for name, values in stores(line, "xent", read):
+                self.values[name] += values
 
     def __call__(self, node: Any) -> Any:
         """An instruction or expression with its xents guarded."""
@@ -490,7 +491,7 @@ class _Guard:
 
     def _may_be_empty(self, node: Any, visited_names: frozenset[str]) -> bool:
         match node:
-            case None | syn.Story():
+            case syn.Story() | syn.Elicit():
                 return False
             case syn.Literal(value):
                 return not value

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -223,6 +224,7 @@ def test_one_normal_form(one: str, other: str) -> None:
     assert normal_form(program(HEAD + one)) == normal_form(program(HEAD + other))
 
 
+FIRST = "y=first_n_tokens(s, 99)"
 ORDERED = [('is_true("only uses the words of", s, x)', 'is_true("only uses the words of", x, s)')]
 
 
@@ -238,6 +240,10 @@ ORDERED = [('is_true("only uses the words of", s, x)', 'is_true("only uses the w
         ("reward(xent(s | x, t))", "reward(xent(s | t + x))"),
         ("assign(y=s | x)\nreward(xed(y) + xed(t | x))", "reward(xed(t | x))"),
         [f"assign(y={y})\nreward(xed(y) + xed(t | x))" for y in ("s | x", "(s | x) + ''")],
+        [f"assign(s={s})\nassign({FIRST})\nreward(xed(y) + xed(t | x))" for s in ("s | x", "s")],
+        [f"assign(y=s | x)\nreward(xed(y{a}) + xed(t | x))" for a in ("", " | ''")],
+        [f"assign({','.join(a)})\nreward(xed(t | y))" for a in permutations((FIRST, "s=x"))],
+        [f"assign(y=s, x1={a}, y=x)\nreward(xed(t | x1))" for a in "sy"],
         [f"assign(l=[{a}])\nelicit(x, 8)\nreward(xed(s | ''.join(l)))" for a in ("x", "x + ''")],
         *[(f"ensure({one})", f"ensure({other})") for one, other in ORDERED],
     ],
@@ -332,6 +338,7 @@ def test_every_rule_is_broken_above() -> None:
         "assign(p=s//x)\nelicit(alice, y, 8)\nreward(xed(s|y) + xed(t|x))\nreward(alice, xed(s|y))",
         "ensure(len(common_word_set(s, x)) > 0)\nreward(xed(s | x) - xed(t | x))",
         "reward(-xent(s | x))\nensure(len(common_word_set(s, x)) > 0)\nreward(xed(t | x))",
+        "reveal(bob, y)\nassign(y=x + t)\nelicit(bob, p)\nreward(xed(s|p))\nreward(bob, xed(s|p))",
         "elicit(bob, p, 4)\nelicit(y, 4)\nreward(bob, xed(t | y))\nreward(xed(s | x) + xed(t | y))",
     ],
 )

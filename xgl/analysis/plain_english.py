@@ -16,7 +16,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game, split_name
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import find, joined_parts, reads, transform
+from xgl.language.visitors import find, joined_parts, reads, stores, transform
 
 _COMPARATOR_WORDS = {
     "<": "less than",
@@ -104,6 +104,7 @@ def _assignment(targets: Sequence[tuple[str, object]], parallel: bool) -> str:
         parts.append(f"a story {stories[0]} is drawn")
     elif stories:
         parts.append(f"{_number(len(stories))} stories, {_list_text(stories)}, are drawn")
+    targets = [*dict(targets).items()] if parallel else targets  # the last value of each
     for at, (name, value) in enumerate(targets):
         if value != syn.Story():
             # Registers by themselves, in a list too, are those that the line has set.
@@ -329,12 +330,9 @@ class _TitleWriter:
 
     def _follow(self, line: syn.Instruction, number: int) -> None:
         match line:
-            case syn.Assign(targets):
-                # Registers by themselves are read as they are stored, in both dialects.
-                late = syn.Register if DIALECTS[self.dialect].parallel_assign else object
-                texts = [None if isinstance(v, late) else self._text(v) for _, v in targets]
-                for (name, value), text in zip(targets, texts, strict=True):
-                    self.texts[name] = self._text(value) if text is None else text
+            case syn.Assign():
+                for name, texts in stores(line, self.dialect, self._text):
+                    self.texts[name] = texts[-1]
             case syn.Elicit(player, registers):
                 for name in registers:
                     for each in self.sees.get((number, name), ()):

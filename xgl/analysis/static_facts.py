@@ -15,7 +15,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import draws, find, kept_register, reads, shown_whole, steps, writes
+from xgl.language.visitors import draws, find, read_unset, reads, shown_whole, stores, uncut, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -53,31 +53,25 @@ class StaticFacts:
     def _list_items(self) -> tuple[str, ...]:
         """The registers that some list may hold themselves, where lists hold no values."""
         lists = find(self.program, syn.ListOf) if DIALECTS[self.program.dialect].aliases else []
-        names = (kept_register(item) for each in lists for item in each.items)
-        return tuple(dict.fromkeys(filter(None, names)))
+        items = [uncut(item) for each in lists for item in each.items]
+        return tuple(dict.fromkeys(i.name for i in items if isinstance(i, syn.Register)))
 
     def _reads(self, node: Any) -> tuple[str, ...]:
-        """The registers that a node, or some, read, each once, in order: with each list also those
-        that the list may hold."""
-        nodes = node if isinstance(node, tuple) else (node,)
-        read = chain.from_iterable(map(reads, nodes))
+        """The registers that a node reads, each once, in order: with each list also those that the
+        list may hold."""
+        read = reads(node)
         names = ((n, *self._list_items) if n in syn.LIST_REGISTERS else (n,) for n in read)
         return tuple(dict.fromkeys(chain.from_iterable(names)))
-
-    @cached_property
-    def _flow(self) -> list[tuple[syn.Instruction, tuple[str, ...]]]:
-        """The executed instructions, in the steps of each, and what each reads before it."""
-        parallel = DIALECTS[self.program.dialect].parallel_assign
-        by_line = {
-            at: [(step, self._reads(nodes)) for step, nodes in steps(line, parallel)]
-            for at, line in enumerate(self.program.instructions)
-        }
-        return [step for position in self.order for step in by_line[position]]
 
     @property
     def order(self) -> tuple[int, ...]:
         """Positions of the program's lines as they run when no ensure fails."""
         return self._unrolled[0]
+
+    @property
+    def _lines(self) -> list[syn.Instruction]:
+        """The program's lines as they run."""
+        return [self.program.instructions[position] for position in self.order]
 
     @property
     def steps(self) -> int:
@@ -138,31 +132,24 @@ class StaticFacts:
         def is_moved(node: Any) -> bool:
             return not moved_names.isdisjoint(self._reads(node))
 
-        def bare(value: Any) -> str:
-            """The register that a value is, by itself; empty for any other value."""
-            is_register = isinstance(value, syn.Register) and len(self._reads(value)) == 1
-            return value.name if is_register else ""
-
-        for line, names_read in self._flow:
-            is_read = not moved_names.isdisjoint(names_read)
+        for line in self._lines:
             match line:
-                case syn.Assign(targets):  # bare registers are read when stored, all else before
-                    before = {name: is_moved(value) for name, value in targets}
-                    for name, value in dict(targets).items():
-                        is_late = bool(kept_register(value)) and is_moved(value)
-                        mark(name, is_late or (before[name] and not bare(value)))
+                case syn.Assign():
+                    for name, moved in stores(line, self.program.dialect, is_moved):
+                        mark(name, any(moved))
                 case syn.Elicit(player):  # it depends on what its player wrote or saw before
                     last = line
                     knowing.update([player] if line in tied else [])
                     for name in line.registers:
                         mark(name, player == self.role or player in knowing)
-                case syn.Ensure() if is_read and last:  # that move has to fit what is read
+                case syn.Ensure() if last and is_moved(line):  # that move has to fit what is read
                     tied.add(last)
                 case syn.Reveal(player, values):
-                    knowing.update([player] if is_read else [])
+                    knowing.update([player] if is_moved(line) else [])
                     for value in values if is_live else ():
-                        watchers[bare(value)].add(player)
-                case syn.Reward(player) if is_read:
+                        for name in self._reads(value) if isinstance(value, syn.Register) else ():
+                            watchers[name].add(player)
+                case syn.Reward(player) if is_moved(line):
                     if player in paid_for(self.role):
                         return True
                     knowing.add(player)
@@ -177,8 +164,7 @@ class StaticFacts:
             return False
         balance: Counter[object] = Counter()
         versions: Counter[str] = Counter()
-        for position in self.order:
-            line = self.program.instructions[position]
+        for line in self._lines:
             if isinstance(line, syn.Ensure) and any(balance.values()):
                 return False
             versions.update(writes(line))
@@ -194,17 +180,20 @@ class StaticFacts:
         unused: dict[int, str] = {}
         pending: dict[str, int] = {}
         numbers = count()
-        for line, names_read in self._flow:
-            for name in names_read:
+
+        def use(node: Any) -> None:
+            for name in self._reads(node):
                 unused.pop(pending.get(name, -1), None)
+
+        for line in self._lines:
             own = isinstance(line, syn.Elicit) and line.player == self.role
             if isinstance(line, syn.Reveal) and is_live:
-                shown |= {(line.player, name) for name in reads(line)}
+                shown |= {(line.player, name) for name in self._reads(line)}
             if isinstance(line, syn.Elicit) and not own:
                 for name, number in pending.items():
                     if line.player in syn.viewers(name) or (line.player, name) in shown:
                         unused.pop(number, None)
-            for name in writes(line):
+            for name, _ in stores(line, self.program.dialect, use):
                 pending.pop(name, None)
                 if own:
                     pending[name] = next(numbers)
@@ -214,12 +203,9 @@ class StaticFacts:
     @cached_property
     def read_before_set(self) -> tuple[str, ...]:
         """Registers of s t x y p read before anything sets them."""
-        names_set: set[str] = set()
-        early: dict[str, None] = {}
-        for line, names_read in self._flow:
-            early |= {n: None for n in names_read if n not in names_set and n[0] not in "abc"}
-            names_set.update(writes(line))
-        return tuple(early)
+        lines = [self.program.instructions[position] for position in dict.fromkeys(self.order)]
+        names = read_unset(lines, self.program.dialect, self._reads)
+        return tuple(name for name in names if name[0] not in syn.CONSTANT_TYPES)
 
     @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:

@@ -24,7 +24,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import split_name
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import instruction_text
-from xgl.language.visitors import joined_parts, mentions, reads, shown_whole, steps, writes
+from xgl.language.visitors import joined_parts, mentions, read_unset, reads, shown_whole
 
 
 class Anchor(NamedTuple):
@@ -261,11 +261,7 @@ class _Layout(Sheet):
 
     def _draw_unset(self, names: list[str]) -> None:
         """Draw the registers that are read before anything sets them: constants, or empty ones."""
-        early, names_set = set[str](), set[str]()
-        for line in self.program.instructions:
-            for step, nodes in steps(line, self.parallel):
-                early |= {name for node in nodes for name in reads(node)} - names_set
-                names_set.update(writes(step))
+        early = read_unset(self.program.instructions, self.program.dialect)
         y = self.y + ROW / 2
         for name in filter(early.__contains__, names):
             self.square(self.node(name, y, 0), y, dash=name[0] not in syn.CONSTANT_TYPES)

@@ -3,11 +3,12 @@ children are those of its fields that are nodes, or hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
 
 Node = TypeVar("Node")
 Found = TypeVar("Found")
@@ -119,27 +120,54 @@ def writes(instruction: syn.Instruction) -> tuple[str, ...]:
             return ()
 
 
-def steps(line: syn.Instruction, parallel: bool) -> list[tuple[syn.Instruction, tuple[Any, ...]]]:
-    """A line as it runs, each step with the nodes whose values before it matter: an assign that
-    stores from left to right has a step for each target; in one that does not (``parallel``) all
-    is read before, but a register by itself is read when it is stored."""
+def stores(
+    line: syn.Instruction, dialect: str, read: Callable[[Any], Found]
+) -> Iterator[tuple[str, list[Found]]]:
+    """The registers that a line sets, in that order, each with what ``read`` answers for its value.
+
+    A node is read when the machine reads it, so the caller sets each register before it asks for
+    the next. Where an assign evaluates all before it stores any, a register by itself is read when
+    it is stored, and what may be one both times; a register named twice keeps its first place and
+    its last value.
+    """
     if not isinstance(line, syn.Assign):
-        return [(line, (line,))]
-    if not parallel:
-        return [(syn.Assign((target,)), (target[1],)) for target in line.targets]
-    new, read = set[str](), list[Any]()
-    for name, value in line.targets:
-        read += [] if isinstance(value, syn.Register) and value.name in new else [value]
-        new.add(name)
-    return [(line, tuple(read))]
+        answer = read(line)
+        yield from ((name, [answer]) for name in writes(line))
+    elif not DIALECTS[dialect].parallel_assign:
+        yield from ((name, [read(value)]) for name, value in line.targets)
+    else:
+        before: dict[str, list[Found]] = {}
+        for name, value in line.targets:
+            is_late = isinstance(value, syn.Register) and value.name in before
+            before[name] = [] if is_late else [read(value)]
+        for name, value in dict(line.targets).items():
+            source = uncut(value)
+            is_kept = isinstance(source, syn.Register) or getattr(source, "name", "") == "sample"
+            yield name, before[name] + ([read(value)] if is_kept else [])
 
 
-def kept_register(value: Any) -> str:
-    """The register that a value may be itself, not a copy of its text: one, or the first tokens of
-    one, which are itself where they are all of it. Empty for any other value."""
+def read_unset(
+    lines: Iterable[syn.Instruction], dialect: str, names: Callable[[Any], Iterable[str]] = reads
+) -> list[str]:
+    """Registers that lines read before they set them, each once, in order; ``names``: those that a
+    node reads."""
+    unset, set_names = dict[str, None](), set[str]()
+
+    def note(node: Any) -> None:
+        unset.update((name, None) for name in names(node) if name not in set_names)
+
+    for line in lines:
+        for name, _ in stores(line, dialect, note):
+            set_names.add(name)
+    return list(unset)
+
+
+def uncut(value: Any) -> Any:
+    """What first tokens are taken of, or the value itself: the first tokens of a text are the very
+    text, with its register and its prefix, if they are all of it."""
     while isinstance(value, syn.Function) and value.name == "first_n_tokens":
         value = value.arguments[0]
-    return value.name if isinstance(value, syn.Register) else ""
+    return value
 
 
 def shown_whole(node: Any) -> Iterator[str]:

@@ -108,6 +108,9 @@ def parse(text: str, key: str = "players") -> Name:
     """
     kind, _, rest = text.partition(":")
     at_url = _AT_URL.fullmatch(rest)
+    reference, temperature = rest if kind == "peft" else text, 1.0
+    if warm := _WARM.fullmatch(reference):
+        reference, temperature = warm["reference"], float(warm["temperature"])
     name: Name | None = None
     fault = EXPECTED
     if is_folder(text):
@@ -123,16 +126,13 @@ def parse(text: str, key: str = "players") -> Name:
         fault = model_name_fault(rest, OPENAI)
         name = None if fault else ChatName(rest, OPENAI)
     elif kind == "peft":
-        warm = _WARM.fullmatch(rest)
-        folder, at, model = (warm["reference"] if warm else rest).partition("@")
+        folder, at, model = reference.partition("@")
         if folder and bool(at) == bool(model):
-            name = PeftName(folder, model, float(warm["temperature"]) if warm else 1.0)
+            name = PeftName(folder, model, temperature)
     elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
         name = AdapterName(match["run"], match["id"], match["model"] or "")
-    elif match := _WARM.fullmatch(text):
-        name = LocalName(match["reference"], float(match["temperature"]))
     elif text and kind.strip().lower() not in _KINDS:
-        name = LocalName(text)
+        name = LocalName(reference, temperature)
     if name is None:
         raise ConfigError(f"{key}: found {text!r}, {fault}")
     return name

@@ -57,6 +57,7 @@ def test_who_tries_again_what_counts_and_what_is_read_before() -> None:
         assert held == "Let s be t; let l be the list of s."
         assert join == f"Let s be x; let x be the join of s and t{end}"
         assert pay.startswith(f"Env is paid the bits that t saves on x{paid}")
+    assert in_words(_game("assign(t=s, x=t, t=y)", "xent")) == ("Let t be y; let x be t.",)
 
 
 @settings(max_examples=40)

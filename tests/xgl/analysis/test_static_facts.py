@@ -109,6 +109,9 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
         'assign(l=[x])\nelicit(x)\nreward(xent("".join(l)))\nelicit(x)\nreward(nex("".join(l)))',
         'assign(l=[first_n_tokens(x, 3)])\nelicit(x)\nreward(xent("".join(l)))',
         "elicit(x)\nassign(s=x, t=first_n_tokens(s, 3))\nreward(xent(t))",
+        "assign(l=[s])\nelicit(x)\nassign(s=x, t=sample(l))\nreward(xent(t))",
+        "assign(l=[s])\nreveal(bob, l)\nelicit(x)\nassign(s=x)\nelicit(bob, y)\nreward(xent(y))",
+        "assign(l=[x])\nreveal(bob, l)\nelicit(x)\nelicit(bob, y)\nreward(xent(y))",
     ],
 )
 def test_what_the_xent_dialect_alone_can_say_is_no_game_for_nobody(code: str) -> None:

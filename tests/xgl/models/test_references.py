@@ -71,7 +71,7 @@ def test_an_address_without_its_kind_is_no_model(address: str) -> None:
 
 
 NONE = ("", "chat:", "chat: ", "Chat:m", "chat :m", "vllm:", "vllm:m", "VLLM:m@http://h/v1")
-HALF = ("peft:", "peft:@", "peft:a@", "peft:@b", "adapter:", "adapter:x")
+HALF = ("peft:", "peft:@", "peft:a@", "peft:@b", "adapter:", "adapter:x", "adapter:x@0.5")
 
 
 @pytest.mark.parametrize("text", [*NONE, *HALF])

@@ -16,7 +16,7 @@ from support.programs import call
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, kept_register, reads, writes
+from xgl.language.visitors import descendants, reads, uncut, writes
 from xgl.runtime import requests as req
 from xgl.runtime.presentation import Sight, render
 
@@ -312,7 +312,8 @@ class Flow:
 
 def _listed_registers(line: syn.Instruction) -> set[str]:
     lists = [node for node in descendants(line) if isinstance(node, syn.ListOf)]
-    return {name for each in lists for item in each.items if (name := kept_register(item))}
+    items = [uncut(item) for each in lists for item in each.items]
+    return {item.name for item in items if isinstance(item, syn.Register)}
 
 
 def _silent(lines: list[syn.Instruction]) -> list[syn.Instruction]:
