@@ -119,27 +119,16 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     """The mean verdicts of judges of pairs on each task, as in the paper: on tasks on which every
     pair of models was judged. If there is none, all judgements are one task, and models that were
     not judged against all others are left out."""
-    sides, judged = [table.names(column) for column in columns[:2]], table.cells[columns[2]]
-    places = [place for place, text in enumerate(judged) if text]
-    models = sorted({side[place] for side in sides for place in places})
-    named = table.choice.task or table.find(TASK)
-    pairs = np.array([[models.index(side[place]) for side in sides] for place in places], int)
-    pairs = pairs.reshape(-1, 2)
-    verdicts = np.array([table.verdict(place, columns) for place in places])
-    parts = map(table.names, [named] if isinstance(named, str) else named or ())
-    names = [", ".join(each) for each in zip(*parts, strict=True)] or [POOLED] * len(judged)
-    tasks = sorted({names[place] for place in places})
-    row_of = {task: row for row, task in enumerate(tasks)}
-    rows = np.array([row_of[names[place]] for place in places], int)
-    notes = [f"{len(judged) - len(places):,} rows without a winner"] * (len(places) < len(judged))
+    models, pairs, tasks, rows, verdicts = table.judgements(columns)
+    without = len(table.cells[columns[2]]) - len(rows)
+    notes = [f"{without:,} rows without a winner"] if without else []
     is_full = _fully_judged(rows, pairs, (len(tasks), len(models)))
-    kept, seats, its = np.flatnonzero(is_full).tolist(), list(range(len(models))), is_full[rows]
-    if places and not kept and not table.choice.task:
+    if len(rows) and not is_full.any() and not table.choice.task:
         notes.append("all judgements count as one task, since no task has some of every pair")
-        tasks, kept, rows, its = [POOLED], [0], 0 * rows, np.ones(len(rows), bool)
-    numbers = np.searchsorted(kept, rows[its])
-    shape = len(kept), len(models)
-    preferences, known = _mean_verdicts(numbers, pairs[its], verdicts[its], shape)
+        tasks, rows, is_full = [POOLED], 0 * rows, np.ones(1, bool)
+    kept, its, seats = np.flatnonzero(is_full).tolist(), is_full[rows], list(range(len(models)))
+    of_kept = np.searchsorted(kept, rows[its]), pairs[its], verdicts[its]
+    preferences, known = _mean_verdicts(*of_kept, (len(kept), len(models)))
     while kept and not (present := known[0][np.ix_(seats, seats)]).all():
         seats.pop(int(np.argmin(present.sum(axis=1))))
     if not kept or len(seats) < 2:
@@ -254,6 +243,21 @@ class _Table:
         expected = "model_a, model_b, tie, A>>B or the name of one of the two models"
         raise self.fault(row, columns[2], expected)
 
+    def judgements(
+        self, columns: tuple[str, str, str]
+    ) -> tuple[list[str], Indices, list[str], Indices, Array]:
+        """Models, and of each of n judgements the places of its pair (n, 2); tasks, and its place
+        (n,); its verdict (n,). Names ascend, and rows without a verdict are none."""
+        sides = [self.names(column) for column in columns[:2]]
+        judged = [row for row, text in enumerate(self.cells[columns[2]]) if text]
+        models, pairs = _numbered([side[row] for row in judged for side in sides])
+        verdicts = np.array([self.verdict(row, columns) for row in judged])
+        named = self.choice.task or self.find(TASK)
+        parts = map(self.names, [named] if isinstance(named, str) else named or ())
+        names = [", ".join(each) for each in zip(*parts, strict=True)]
+        tasks, rows = _numbered([names[row] if names else POOLED for row in judged])
+        return models, pairs.reshape(-1, 2), tasks, rows, verdicts
+
     def numbers(self, column: str, tasks: Sequence[str] = ()) -> list[float]:
         """The scores in a column; ``tasks``: of its rows, if there are several. Raises
         :class:`RatingError` for a cell that is none, or a task in per cent and other numbers."""
@@ -347,6 +351,12 @@ class _Table:
         at = [row_of[name] for name in models], [column_of[task] for task in tasks]
         table[at] = self.numbers(score, tasks)
         return rows, places, table, []
+
+
+def _numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
+    """The different names, ascending, and the place of each in them (n,)."""
+    places = {name: place for place, name in enumerate(sorted({*names}))}
+    return [*places], np.array([places[name] for name in names], int)
 
 
 def _repeat(values: Sequence[Any]) -> tuple[int, int] | None:
