@@ -30,7 +30,7 @@ from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
 from xgl.errors import ProgramError, StoryError, XGLError, check_kind
-from xgl.files import may_use, read_json
+from xgl.files import may_use, not_yours, read_json
 from xgl.language.canonical import Game, game as make_game, read_metadata
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER
@@ -187,11 +187,8 @@ class Run:
             raise LookupFailedError(f"--judge: found {named}, expected {reference}, the run's own")
         if may_use(reference, self.config_json, named):
             return ""
-        return (
-            f"{self.archive.folder} was not written by you on this machine and names the judge "
-            f"{reference}; to use it, add --judge {quote(reference)}"
-            f"{otherwise and f', otherwise {otherwise}'}"
-        )
+        way = f"add --judge {quote(reference)}{otherwise and f', otherwise {otherwise}'}"
+        return not_yours(self.archive.folder, f"the judge {reference}", way)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
