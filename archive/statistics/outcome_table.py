@@ -102,17 +102,21 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
     spans = [span or 1.0 for span in np.ptp(scores, axis=0).tolist()]
     by_task = scores.T[:, :, None]
     outcomes = map(wins, by_task) if preference is Preference.WIN else map(margins, by_task, spans)
-    return RatedBlock(
-        models=tuple(models[row] for row in rows),
-        tasks=tuple(TaskId(tasks[column], "") for column in columns),
-        outcomes=tuple(outcomes),
-        means=scores.mean(axis=1),
-        left_out=tuple(notes),
-        mean_of="mean score",
-        noun="task",
-        resampled="tasks" if len(columns) > 1 else "",
-        resample=resample_tasks,
-    )
+    names = [models[row] for row in rows], [tasks[column] for column in columns]
+    return _block(*names, outcomes, scores.mean(axis=1), notes, "mean score")
+
+
+def _block(
+    models: Sequence[str],
+    tasks: Sequence[str],
+    outcomes: Iterable[Array],
+    means: Array,
+    notes: Sequence[str],
+    mean_of: str,
+) -> RatedBlock:
+    ids, resampled = tuple(TaskId(task, "") for task in tasks), "tasks" if len(tasks) > 1 else ""
+    numbers = tuple(outcomes), means, tuple(notes)
+    return RatedBlock(tuple(models), ids, *numbers, mean_of, "task", resampled, resample_tasks)
 
 
 def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
@@ -136,17 +140,9 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
         raise RatingError(f"found {what}, expected some")
     preferences = preferences[:, seats][:, :, seats]
     notes += left_out("task", tasks, kept) + left_out("model", models, seats)
-    return RatedBlock(
-        models=tuple(models[seat] for seat in seats),
-        tasks=tuple(TaskId(tasks[row], "") for row in kept),
-        outcomes=tuple(preferences[:, None]),
-        means=(1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2,
-        left_out=tuple(notes),
-        mean_of="win rate",
-        noun="task",
-        resampled="tasks" if len(kept) > 1 else "",
-        resample=resample_tasks,
-    )
+    names = [models[seat] for seat in seats], [tasks[row] for row in kept]
+    means = (1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2
+    return _block(*names, preferences[:, None], means, notes, "win rate")
 
 
 def _fully_judged(rows: Indices, pairs: Indices, shape: tuple[int, int]) -> NDArray[np.bool_]:
