@@ -30,7 +30,7 @@ from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
 from xgl.errors import ProgramError, StoryError, XGLError, check_kind
-from xgl.files import may_use, read_json
+from xgl.files import may_use, not_yours, read_json
 from xgl.language.canonical import Game, game as make_game, read_metadata
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER
@@ -187,11 +187,8 @@ class Run:
             raise LookupFailedError(f"--judge: found {named}, expected {reference}, the run's own")
         if may_use(reference, self.config_json, named):
             return ""
-        return (
-            f"{self.archive.folder} was not written by you on this machine and names the judge "
-            f"{reference}; to use it, add --judge {quote(reference)}"
-            f"{otherwise and f', otherwise {otherwise}'}"
-        )
+        way = f"add --judge {quote(reference)}{otherwise and f', otherwise {otherwise}'}"
+        return not_yours(self.archive.folder, f"the judge {reference}", way)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -334,16 +331,19 @@ class Run:
         """The policies that represented each game at a decision, the best first: those that its row
         names, else the oldest of the whole budget; for its candidate those from the named fine-tune
         on."""
-        size, policies = self.replicates, dict[TaskId, tuple[tuple[str, ...], ...]]()
+        policies = dict[TaskId, tuple[tuple[str, ...], ...]]()
         for task_id, ids in self.whole_finetunes.items():
-            starts = [ids.index(each) for each in decision["scope_finetunes"] if each in ids] or [0]
-            policies[task_id] = tuple(ids[start : start + size] for start in starts)
+            named = [each for each in decision["scope_finetunes"] if each in ids] or ids[:1]
+            policies[task_id] = tuple(self._attempts[each] for each in named)
         if (first := decision["finetune_id"]) is not None:
-            task_id = TaskId.of(decision)
-            its = policies_of(self.finetunes).get(task_id, ())
-            start = its.index(first) if first in its else len(its)
-            policies[task_id] = (its[start : start + size] or (first,),)
+            policies[TaskId.of(decision)] = (self._attempts.get(first, (first,)),)
         return policies
+
+    @cached_property
+    def _attempts(self) -> Mapping[str, tuple[str, ...]]:
+        """Each fine-tune with the next ones of its game, one for each training seed."""
+        by_game, size = policies_of(self.finetunes).values(), self.replicates
+        return {ids[at]: ids[at : at + size] for ids in by_game for at in range(len(ids))}
 
     @cached_property
     def whole_finetunes(self) -> Mapping[TaskId, tuple[str, ...]]:

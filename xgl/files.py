@@ -161,6 +161,11 @@ def may_use(reference: str, content: str | bytes, named: str | None = None) -> b
     return reference in (*BUILT_IN, named) or wrote(content)
 
 
+def not_yours(path: object, what: str, way: str) -> str:
+    """Why ``what`` a stranger's file names is not used; ``way``: how the user names it too."""
+    return f"{path} was not written by you on this machine and names {what}; to use it, {way}"
+
+
 def _place(content: str | bytes) -> Path:
     data = content.encode() if isinstance(content, str) else content
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

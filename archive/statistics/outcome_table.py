@@ -102,44 +102,37 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
     spans = [span or 1.0 for span in np.ptp(scores, axis=0).tolist()]
     by_task = scores.T[:, :, None]
     outcomes = map(wins, by_task) if preference is Preference.WIN else map(margins, by_task, spans)
-    return RatedBlock(
-        models=tuple(models[row] for row in rows),
-        tasks=tuple(TaskId(tasks[column], "") for column in columns),
-        outcomes=tuple(outcomes),
-        means=scores.mean(axis=1),
-        left_out=tuple(notes),
-        mean_of="mean score",
-        noun="task",
-        resampled="tasks" if len(columns) > 1 else "",
-        resample=resample_tasks,
-    )
+    names = [models[row] for row in rows], [tasks[column] for column in columns]
+    return _block(*names, outcomes, scores.mean(axis=1), notes, "mean score")
+
+
+def _block(
+    models: Sequence[str],
+    tasks: Sequence[str],
+    outcomes: Iterable[Array],
+    means: Array,
+    notes: Sequence[str],
+    mean_of: str,
+) -> RatedBlock:
+    ids, resampled = tuple(TaskId(task, "") for task in tasks), "tasks" if len(tasks) > 1 else ""
+    numbers = tuple(outcomes), means, tuple(notes)
+    return RatedBlock(tuple(models), ids, *numbers, mean_of, "task", resampled, resample_tasks)
 
 
 def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     """The mean verdicts of judges of pairs on each task, as in the paper: on tasks on which every
     pair of models was judged. If there is none, all judgements are one task, and models that were
     not judged against all others are left out."""
-    sides, judged = [table.names(column) for column in columns[:2]], table.cells[columns[2]]
-    places = [place for place, text in enumerate(judged) if text]
-    models = sorted({side[place] for side in sides for place in places})
-    named = table.choice.task or table.find(TASK)
-    pairs = np.array([[models.index(side[place]) for side in sides] for place in places], int)
-    pairs = pairs.reshape(-1, 2)
-    verdicts = np.array([table.verdict(place, columns) for place in places])
-    parts = map(table.names, [named] if isinstance(named, str) else named or ())
-    names = [", ".join(each) for each in zip(*parts, strict=True)] or [POOLED] * len(judged)
-    tasks = sorted({names[place] for place in places})
-    row_of = {task: row for row, task in enumerate(tasks)}
-    rows = np.array([row_of[names[place]] for place in places], int)
-    notes = [f"{len(judged) - len(places):,} rows without a winner"] * (len(places) < len(judged))
+    models, pairs, tasks, rows, verdicts = table.judgements(columns)
+    without = len(table.cells[columns[2]]) - len(rows)
+    notes = [f"{without:,} rows without a winner"] if without else []
     is_full = _fully_judged(rows, pairs, (len(tasks), len(models)))
-    kept, seats, its = np.flatnonzero(is_full).tolist(), list(range(len(models))), is_full[rows]
-    if places and not kept and not table.choice.task:
+    if len(rows) and not is_full.any() and not table.choice.task:
         notes.append("all judgements count as one task, since no task has some of every pair")
-        tasks, kept, rows, its = [POOLED], [0], 0 * rows, np.ones(len(rows), bool)
-    numbers = np.searchsorted(kept, rows[its])
-    shape = len(kept), len(models)
-    preferences, known = _mean_verdicts(numbers, pairs[its], verdicts[its], shape)
+        tasks, rows, is_full = [POOLED], 0 * rows, np.ones(1, bool)
+    kept, its, seats = np.flatnonzero(is_full).tolist(), is_full[rows], list(range(len(models)))
+    of_kept = np.searchsorted(kept, rows[its]), pairs[its], verdicts[its]
+    preferences, known = _mean_verdicts(*of_kept, (len(kept), len(models)))
     while kept and not (present := known[0][np.ix_(seats, seats)]).all():
         seats.pop(int(np.argmin(present.sum(axis=1))))
     if not kept or len(seats) < 2:
@@ -147,17 +140,9 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
         raise RatingError(f"found {what}, expected some")
     preferences = preferences[:, seats][:, :, seats]
     notes += left_out("task", tasks, kept) + left_out("model", models, seats)
-    return RatedBlock(
-        models=tuple(models[seat] for seat in seats),
-        tasks=tuple(TaskId(tasks[row], "") for row in kept),
-        outcomes=tuple(preferences[:, None]),
-        means=(1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2,
-        left_out=tuple(notes),
-        mean_of="win rate",
-        noun="task",
-        resampled="tasks" if len(kept) > 1 else "",
-        resample=resample_tasks,
-    )
+    names = [models[seat] for seat in seats], [tasks[row] for row in kept]
+    means = (1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2
+    return _block(*names, preferences[:, None], means, notes, "win rate")
 
 
 def _fully_judged(rows: Indices, pairs: Indices, shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -254,6 +239,21 @@ class _Table:
         expected = "model_a, model_b, tie, A>>B or the name of one of the two models"
         raise self.fault(row, columns[2], expected)
 
+    def judgements(
+        self, columns: tuple[str, str, str]
+    ) -> tuple[list[str], Indices, list[str], Indices, Array]:
+        """Models, and of each of n judgements the places of its pair (n, 2); tasks, and its place
+        (n,); its verdict (n,). Names ascend, and rows without a verdict are none."""
+        sides = [self.names(column) for column in columns[:2]]
+        judged = [row for row, text in enumerate(self.cells[columns[2]]) if text]
+        models, pairs = _numbered([side[row] for row in judged for side in sides])
+        verdicts = np.array([self.verdict(row, columns) for row in judged])
+        named = self.choice.task or self.find(TASK)
+        parts = map(self.names, [named] if isinstance(named, str) else named or ())
+        names = [", ".join(each) for each in zip(*parts, strict=True)]
+        tasks, rows = _numbered([names[row] if names else POOLED for row in judged])
+        return models, pairs.reshape(-1, 2), tasks, rows, verdicts
+
     def numbers(self, column: str, tasks: Sequence[str] = ()) -> list[float]:
         """The scores in a column; ``tasks``: of its rows, if there are several. Raises
         :class:`RatingError` for a cell that is none, or a task in per cent and other numbers."""
@@ -347,6 +347,12 @@ class _Table:
         at = [row_of[name] for name in models], [column_of[task] for task in tasks]
         table[at] = self.numbers(score, tasks)
         return rows, places, table, []
+
+
+def _numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
+    """The different names, ascending, and the place of each in them (n,)."""
+    places = {name: place for place, name in enumerate(sorted({*names}))}
+    return [*places], np.array([places[name] for name in names], int)
 
 
 def _repeat(values: Sequence[Any]) -> tuple[int, int] | None:

@@ -298,6 +298,5 @@ def _gain(plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case) -> in
     """Gains about the map in bits (n,), or (R, n) over fine-tunes, on the plays that all have."""
     names = (BASE_POLICY, *policies[case.candidate][0])
     keys = [PlaysKey(name, case.candidate, case.purpose) for name in names]
-    samples = on_common_seeds([_of_case(plays[key], case) for key in keys])
-    base, *own = (each.kind(GainKind.SPECIFIC) for each in samples)
-    return intervals.over_seeds([each - base for each in own])
+    base, *own = on_common_seeds([_of_case(plays[key], case) for key in keys])
+    return intervals.replicated_gains(own, base, GainKind.SPECIFIC)

@@ -242,14 +242,16 @@ def _text_bytes(column: pa.Array) -> int:
 def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a committed file, a batch at a time. Raises DamagedError naming the file."""
     check_size(folder, file)
-    path, rows = folder / file.file, 0
+    path, table, rows = folder / file.file, TABLES[file.table], 0
+    expected = f"{file.rows} rows of table {file.table}"
     try:
         with pq.ParquetFile(_opened(path), page_checksum_verification=True) as parquet:
-            fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
-            if fits := fits and parquet.metadata.num_rows == file.rows:
-                _require_bounded(path, parquet)
-            words = [c for c in TABLES[file.table].columns if c.values and c.name in columns]
-            for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
+            is_of_table = parquet.schema_arrow.equals(table.schema)
+            if not is_of_table or parquet.metadata.num_rows != file.rows:
+                raise DamagedError(path, f"{rows} rows or another schema", expected)
+            _require_bounded(path, parquet)
+            words = [c for c in table.columns if c.values and c.name in columns]
+            for batch in parquet.iter_batches(BATCH, columns=list(columns)):
                 batch.validate(full=True)  # texts are UTF-8
                 rows += batch.num_rows
                 if wrong := [c.name for c in words if not _is_sound(c, batch.column(c.name))]:
@@ -258,8 +260,7 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     except (pa.ArrowException, OSError, ValueError) as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0]
         raise DamagedError(path, repr(problem), "readable Parquet") from error
-    if not fits or rows != file.rows:
-        expected = f"{file.rows} rows of table {file.table}"
+    if rows != file.rows:
         raise DamagedError(path, f"{rows} rows or another schema", expected)
 
 

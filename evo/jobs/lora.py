@@ -21,7 +21,7 @@ from transformers.pytorch_utils import Conv1D
 
 from evo.config.models import PlayerConfig
 from xgl.errors import ConfigError
-from xgl.files import may_use
+from xgl.files import may_use, not_yours
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.language_model import LanguageModel
 from xgl.models.references import BLOCK
@@ -248,10 +248,8 @@ def peft_base(folder: Path, model: str = "") -> str:
             f"players: {folder / CONFIG} names no base model, expected peft:{folder}@MODEL"
         )
     if not may_use(base, (folder / CONFIG).read_bytes(), model):
-        raise ConfigError(
-            f"players: {folder / CONFIG} was not written by you on this machine and names the base "
-            f"model {base}; to use it, write peft:{folder}@{base}"
-        )
+        found = not_yours(folder / CONFIG, f"the base model {base}", f"write peft:{folder}@{base}")
+        raise ConfigError(f"players: {found}")
     return base
 
 

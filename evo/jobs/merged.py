@@ -14,7 +14,7 @@ from archive.run import read_settings
 from archive.store.files import write_folder
 from evo.config.models import PlayerConfig
 from xgl.errors import ConfigError, ModelNotFoundError
-from xgl.files import may_use, user_path
+from xgl.files import may_use, not_yours, user_path
 from xgl.models.references import AdapterName, parse
 from xgl.models.resolve import resolve
 from xgl.models.smollm2 import cache_root
@@ -43,10 +43,8 @@ def adapter_of(name: AdapterName) -> tuple[str, bytes, PlayerConfig]:
     if name.model not in ("", player.model):
         raise ConfigError(f"found @{name.model}, expected the base of {run}, {player.model}")
     if not may_use(player.model, config_json, name.model):
-        raise ConfigError(
-            f"{run} was not begun by you on this machine and names the base model {player.model}; "
-            f"to use it, add @{player.model} to the player's name"
-        )
+        way = f"add @{player.model} to the player's name"
+        raise ConfigError(not_yours(run, f"the base model {player.model}", way))
     return digest, adapter, player
 
 

@@ -24,7 +24,7 @@ from evo.jobs.evaluation import Task, evaluation_seeds
 from meta_sampler.settings import Player
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, excerpt
-from xgl.files import is_inside, may_use, read_bytes
+from xgl.files import is_inside, may_use, not_yours, read_bytes
 from xgl.judge.stories import check_prompts
 from xgl.language.canonical import Game, Metadata, check_names, read_metadata
 from xgl.models.references import CORPUS
@@ -137,10 +137,8 @@ def playable_game(code: str, metadata: Metadata, origin: str) -> Game:
 def usable_judge(path: Path, content: bytes, model: str) -> str:
     """The judge that a file names. Raises :class:`ConfigError` if only a stranger names it."""
     if not may_use(model, content):
-        raise ConfigError(
-            f"measure.folder: {path} was not written by you on this machine and names "
-            f"the judge {model}; to use it, add measure.judge={quote(model)}"
-        )
+        found = not_yours(path, f"the judge {model}", f"add measure.judge={quote(model)}")
+        raise ConfigError(f"measure.folder: {found}")
     return model
 
 

@@ -113,25 +113,7 @@ def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPl
             resolve(reference, key)
             return LocalPlayer(text, reference, temperature=temperature)
         case references.InstructName(reference):
-            window = json_object(resolve(reference, key) / "config.json").get(WINDOW)
-            if not (tokenizer := load_tokenizer(reference)).chat_template:
-                raise ConfigError(
-                    f"{key}: {text}: its tokenizer has no chat template, expected an instruct "
-                    f"model, or {reference} to be asked by the view alone"
-                )
-            try:
-                options = {"tokenize": False, "add_generation_prompt": True}
-                tokenizer.apply_chat_template(QUESTION, **options, **template_options(chat))
-            except (TemplateError, TypeError, ValueError, LookupError) as error:
-                raise ConfigError(
-                    f"{key}: {text}: its chat template fails ({excerpt(str(error))}), expected "
-                    "other options in chat.extra_body={chat_template_kwargs: {…}}"
-                ) from None
-            if isinstance(window, int) and chat.answer_tokens >= window:
-                raise ConfigError(
-                    f"{key}: {text} reads {window:,} tokens in all, found chat.answer_tokens="
-                    f"{chat.answer_tokens}, expected fewer, which leave room for a view"
-                )
+            _check_instruct(f"{key}: {text}", reference, resolve(reference, key), chat)
             return LocalPlayer(text, reference, chat=chat)
         case references.AdapterName() as name:
             try:
@@ -158,3 +140,26 @@ def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPl
             read_key(settings)
             return RemotePlayer(text, settings)
     raise ConfigError(f"{key}: found {text!r}, a judge, {references.EXPECTED}")
+
+
+def _check_instruct(where: str, reference: str, folder: Path, chat: ChatConfig) -> None:
+    """Raises :class:`ConfigError` unless a model can be asked through its chat template."""
+    window = json_object(folder / "config.json").get(WINDOW)
+    if not (tokenizer := load_tokenizer(reference)).chat_template:
+        raise ConfigError(
+            f"{where}: its tokenizer has no chat template, expected an instruct model, or "
+            f"{reference} to be asked by the view alone"
+        )
+    try:
+        options = {"tokenize": False, "add_generation_prompt": True}
+        tokenizer.apply_chat_template(QUESTION, **options, **template_options(chat))
+    except (TemplateError, TypeError, ValueError, LookupError) as error:
+        raise ConfigError(
+            f"{where}: its chat template fails ({excerpt(str(error))}), expected other options in "
+            "chat.extra_body={chat_template_kwargs: {…}}"
+        ) from None
+    if isinstance(window, int) and chat.answer_tokens >= window:
+        raise ConfigError(
+            f"{where} reads {window:,} tokens in all, found chat.answer_tokens="
+            f"{chat.answer_tokens}, expected fewer, which leave room for a view"
+        )
