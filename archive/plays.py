@@ -55,7 +55,7 @@ def on_common_seeds(samples: Sequence[Plays]) -> list[Plays]:
         return list(samples)
     shared = set.intersection(*({*map(tuple, sample.seeds.tolist())} for sample in samples))
     masks = ([tuple(pair) in shared for pair in sample.seeds.tolist()] for sample in samples)
-    return [sample.at(np.array(mask)) for sample, mask in zip(samples, masks, strict=True)]
+    return [sample.at(np.array(mask, bool)) for sample, mask in zip(samples, masks, strict=True)]
 
 
 def representative_policies(

@@ -285,7 +285,8 @@ def _survival(
         old, new = (_gain(plays, policies, case) for plays in (run.plays, second))
     except KeyError:
         return None
-    plays = min(old.shape[-1], new.shape[-1])
+    if not (plays := min(old.shape[-1], new.shape[-1])):
+        return None
     specific = intervals.ratio_interval(new[..., :plays], old[..., :plays], intervals.CONFIDENCE)
     try:
         _, decision, _ = replay(case, second, policies)

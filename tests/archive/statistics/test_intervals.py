@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from archive.plays import Plays
+from archive.plays import Plays, on_common_seeds
 from archive.schema import GainKind
 from archive.statistics import intervals as stat
 
@@ -122,6 +122,9 @@ def test_gains_pair_seeds() -> None:
     assert stat.gains(policy, base, GainKind.SPECIFIC).tolist() == [1, 2]
     with pytest.raises(ValueError, match="of different ones"):
         stat.gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted_scores))
+    short, nothing = policy.at(slice(1)), policy.at(slice(0))
+    assert [each.own.tolist() for each in on_common_seeds([base, short])] == [[1], [3]]
+    assert [each.own.tolist() for each in on_common_seeds([base, nothing])] == [[], []]
 
 
 def samples_around(seed: int, *means: float) -> list[np.ndarray]:
