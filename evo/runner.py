@@ -240,9 +240,8 @@ def _configure(
 
 
 _FOLDERS = "judge.model", "judge.stories", "player.model", "player.npc"
-"""Settings that may name a model's folder."""
 _WORDS = *BUILT_IN, CORPUS, JUDGE, BASE
-"""What they name whatever folders there are."""
+"""Settings that may name a model's folder, and what is none there whatever folders there are."""
 
 
 def pinned_settings(settings: Any, key: str = "") -> Any:
