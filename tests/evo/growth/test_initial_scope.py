@@ -110,14 +110,8 @@ def test_a_role_or_a_dialect_that_is_not_there_is_told_with_the_way_on(
 # -- The unit of a search is a game in a role: any active player is the main character (§4.1) ------
 
 
-PARENT = """assign(s=story())
-reveal(alice, s)
-elicit(alice, t, 8)
-reveal(bob, t)
-elicit(bob, x, 8)
-reward(alice, xed(s | x))
-reward(bob, xed(s | x))
-"""
+PARENT = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 8)\nreveal(bob, t)\n"
+PARENT += "elicit(bob, x, 8)\nreward(alice, xed(s | x))\nreward(bob, xed(s | x))\n"
 HIDDEN = {
     "note": "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\nreveal(bob, t)\n"
     "elicit(bob, x, 6)\nreward(bob, xed(s | x))\nreward(alice, xed(s | x))",
