@@ -36,8 +36,9 @@ from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl import errors
 from xgl.console import Console
-from xgl.files import user_path
-from xgl.models.references import is_folder, is_text_file
+from xgl.files import BUILT_IN, user_path
+from xgl.language.canonical import BASE
+from xgl.models.references import CORPUS, JUDGE, is_folder, is_text_file
 from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
@@ -198,7 +199,7 @@ def complete(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
     resumed = command.resume_folder is not None
-    if not resumed and (whole := _pinned(as_typed := asdict(config))) != as_typed:
+    if not resumed and (whole := pinned_settings(as_typed := asdict(config))) != as_typed:
         config = from_archive(type(config), whole)
     if not resumed:
         run_folder.check_new(config.folder)
@@ -239,22 +240,24 @@ def _configure(
 
 
 _FOLDERS = "judge.model", "judge.stories", "player.model", "player.npc"
-"""Settings that may name a model's folder."""
+_WORDS = *BUILT_IN, CORPUS, JUDGE, BASE
+"""Settings that may name a model's folder, and what is none there whatever folders there are."""
 
 
-def _pinned(settings: Any, key: str = "") -> Any:
+def pinned_settings(settings: Any, key: str = "") -> Any:
     """The settings with the whole paths of games and texts that are files and of models that are
     folders, which a resumed run reads again, wherever it is; and with each fine-tune that is named
     as a model by its whole path and digest, but for measured players, whose names are what results
     go by."""
     if isinstance(settings, Mapping):
-        return {n: _pinned(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
+        return {n: pinned_settings(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
     if key == "growth.initial_scope":
         return tuple(whole_path(each) for each in settings)
     if key == "judge.stories" and is_text_file(settings):
         return whole_path(settings)
-    if key in _FOLDERS or key.startswith("judge.others."):
-        settings = str(user_path(settings).absolute()) if is_folder(settings) else settings
+    may_be_folder = key in _FOLDERS or key.startswith("judge.others.")
+    if may_be_folder and settings not in _WORDS and is_folder(settings):
+        return str(user_path(settings).absolute())
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
     return pinned(settings, key) if is_model and not key.startswith("game.") else settings
 

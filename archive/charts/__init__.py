@@ -162,7 +162,7 @@ def series(index: int) -> str:
 
 def plain(value: float) -> str:
     """A tick's number, all of it, with a real minus sign."""
-    return format(value, ",.10g").replace("-", "−")
+    return format(value, ",.12g").replace("-", "−")
 
 
 # -- charts as separate files, and the styles that they share with the report ----------------------

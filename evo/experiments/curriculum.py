@@ -27,7 +27,7 @@ from evo.record.collector import Collector
 from evo.record.display import training_note
 from evo.record.ledger import Ledger, Row
 from evo.record.requests import PlayRequest, Request, TrainingRequest
-from evo.runner import Plan, RunOutcome, Services
+from evo.runner import Plan, RunOutcome, Services, pinned_settings
 from xgl.analysis.plain_english import unique
 from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
@@ -101,7 +101,7 @@ def _check_growth(
     shared = ("player", "model"), ("player", "npc"), ("judge", "model"), ("judge", "others")
     for group, key in shared:
         mine, other = getattr(getattr(config, group), key), growth.get(group, {}).get(key)
-        if other != mine:
+        if mine not in (other, pinned_settings(other, f"{group}.{key}")):
             raise ConfigError(f"{group}.{key}: found {mine}, expected {other}, as in {folder}")
     known = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
     for name, task in held_out.items():

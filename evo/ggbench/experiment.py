@@ -138,8 +138,6 @@ class GGBenchSession(RunSession):
         has_report = bool(self.rows["gg_games"])
         return [*reading_commands(self.config.folder, has_report).items()]
 
-    # -- rows ----------------------------------------------------------------------------------
-
     def _commit(
         self, game: ProgramGame | None = None, **tables: Sequence[Row | FilterVerdict | Pairing]
     ) -> None:
@@ -244,8 +242,6 @@ class GGBenchSession(RunSession):
         rows[0] |= usage_row(Usage() if earlier else found.usage, settings)
         self._commit(gg_kinds=rows)
         self._done(f"{len(found.explanations)} kinds that differ; {found.usage.tokens:,} tokens")
-
-    # -- plays ---------------------------------------------------------------------------------
 
     def _play_all(self, player: Player) -> None:
         """The plays of a game are committed all at once."""

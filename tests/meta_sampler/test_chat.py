@@ -139,9 +139,6 @@ def test_an_answer_that_echoes_the_key_is_kept_without_it(ask: Ask, tmp_path: Pa
     assert KEY not in cached_answers[0]
 
 
-# -- cache, budget, determinism ------------------------------------------------------------------
-
-
 def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> None:
     sampler, server = ask(reply(listing(*GOOD)), price_new=1.0)
     first = propose(sampler)
@@ -184,9 +181,6 @@ def test_a_prompt_beyond_the_window_stops(ask: Ask) -> None:
     sampler, _ = ask(refusal(400, "maximum context length is 512 tokens"))
     with pytest.raises(SamplerError, match="maximum context length"):
         propose(sampler, 1)
-
-
-# -- prompt and memory -----------------------------------------------------------------------------
 
 
 def test_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:

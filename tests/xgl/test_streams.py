@@ -82,8 +82,6 @@ def test_no_command_lets_an_argument_act(
     assert is_text(streams.out + streams.err)
 
 
-# -- errors of a user ------------------------------------------------------------------------------
-
 ENDS = (
     (KeyboardInterrupt(), 130, "\n"),
     (JudgeError("a\nb\x1b"), 2, "error: a\\nb\\x1b\n"),

@@ -62,9 +62,6 @@ def test_chicken(places: tuple[int, ...], cce: float) -> None:
     assert pure.max() == pytest.approx(1, abs=1e-3)
 
 
-# -- laws ----------------------------------------------------------------------------------------
-
-
 @EITHER
 @given(table=preference_tables())
 @SLOW

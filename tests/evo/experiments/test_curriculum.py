@@ -23,7 +23,11 @@ from archive.statistics.curricula import curriculum_gains
 from archive.text import interval, signed
 from archive.verification import verify
 from archive.views import inspection
+from evo.config.compose import load
+from evo.config.schema import RunConfig
+from evo.experiments.curriculum import _check_growth
 from evo.jobs.job import Finetune, Job, Result, Training
+from xgl.errors import ConfigError
 
 WORLD = of_limits(
     l4=Nature(teaches=0.9, covered=0.1),
@@ -134,3 +138,16 @@ def test_what_was_trained_is_not_trained_again(study: Study) -> None:
     assert evo.run.main([f"resume={study.trained}"], services(executor)) == 0
     assert not executor.jobs
     assert {table: rows(study.trained, table) for table in before} == before
+
+
+def test_a_growth_of_earlier_code_named_its_models_folder_as_typed(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    config = load(RunConfig, ["+experiment=curriculum", f"player.model={tmp_path / 'm'}"])
+    with Archive.open(study.grown) as archive:
+        growth = {**Run(archive).config, "player": {"model": "./m", "npc": "base"}}
+        _check_growth(config, archive, growth, {})
+        with pytest.raises(ConfigError, match=r"player\.model: found .*, expected embedded, as in"):
+            _check_growth(config, archive, Run(archive).config, {})

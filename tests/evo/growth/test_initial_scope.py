@@ -12,7 +12,7 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks, whole_path
 from evo.jobs.evaluation import Task
-from evo.runner import _pinned
+from evo.runner import pinned_settings
 from xgl import analyse
 from xgl.analysis.static_facts import learning_roles
 from xgl.errors import ConfigError
@@ -110,14 +110,8 @@ def test_a_role_or_a_dialect_that_is_not_there_is_told_with_the_way_on(
 # -- The unit of a search is a game in a role: any active player is the main character (§4.1) ------
 
 
-PARENT = """assign(s=story())
-reveal(alice, s)
-elicit(alice, t, 8)
-reveal(bob, t)
-elicit(bob, x, 8)
-reward(alice, xed(s | x))
-reward(bob, xed(s | x))
-"""
+PARENT = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 8)\nreveal(bob, t)\n"
+PARENT += "elicit(bob, x, 8)\nreward(alice, xed(s | x))\nreward(bob, xed(s | x))\n"
 HIDDEN = {
     "note": "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\nreveal(bob, t)\n"
     "elicit(bob, x, 6)\nreward(bob, xed(s | x))\nreward(alice, xed(s | x))",
@@ -194,9 +188,9 @@ def test_files_are_named_by_their_whole_paths_and_other_entries_as_they_are(
     entries = ["mine.xent", "mine.xent:alice", "rival", "outdo:black", "other.xent", "corpus"]
     expected = [whole, f"{whole}:alice", *entries[2:]]
     assert [whole_path(each) for each in entries] == expected
-    (tmp_path / "model").mkdir()
-    model = {"model": "./model"}
-    assert _pinned({"judge": model, "game": model}) == {
-        "judge": {"model": str(tmp_path / "model")},
-        "game": model,
-    }
+    for name in ("model", "embedded", "corpus", "base"):
+        (tmp_path / name).mkdir()
+    model = {"model": "./model", "stories": "corpus", "npc": "base", "others": {"a": "embedded"}}
+    pinned = {"judge": model | {"model": str(tmp_path / "model")}, "game": model}
+    assert pinned_settings({"judge": model, "game": model}) == pinned
+    assert pinned_settings({"player": model})["player"]["npc"] == "base"

@@ -31,8 +31,6 @@ from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 MakeTask = Callable[..., Task]
 
-# -- the gradient ----------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("bonus", [0.0, 0.3])
 def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
@@ -124,9 +122,6 @@ def test_equal_rewards_teach_nothing() -> None:
     assert np.abs(pg.advantages(credits).numpy()).max() < 1e-9
 
 
-# -- credit ----------------------------------------------------------------------------------------
-
-
 def move_event(line: int, text: str, player: str = "black") -> Moved:
     return Moved(player, "s", Move(text), line)
 
@@ -187,9 +182,6 @@ def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
     values = [credit.reward_to_go for credit in shuffled_credits]
     assert sorted(values) == list(range(20)) != values
     assert [credit.group for credit in shuffled_credits] == [credit.group for credit in credits]
-
-
-# -- on a model ----------------------------------------------------------------------------------
 
 
 def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel) -> None:

@@ -38,8 +38,6 @@ def view(*items: Item) -> View:
     return View("black", "elicit(t, 8)", items, "t")
 
 
-# -- moves made of words in view -------------------------------------------------------------------
-
 texts = st.lists(
     st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=6),
     min_size=1,
@@ -65,9 +63,6 @@ def test_an_edit_changes_at_most_two_words(text: str, seen: str, seed: int) -> N
     new, lost = edited - before, before - edited
     assert max(new.total(), lost.total()) <= 2
     assert set(new) <= {bare(word) for word in seen.split()}
-
-
-# -- the best of each map --------------------------------------------------------------------------
 
 
 def credits(*groups: list[float]) -> list[Credit]:
@@ -115,8 +110,6 @@ def test_batches_hold_every_move_once_one_game_each_and_those_of_a_map_together(
             runs = [each for each, _ in groupby(sequence, key=lambda each: each.map_seed)]
             assert len(runs) == len(set(maps))
 
-
-# -- in a fine-tune --------------------------------------------------------------------------------
 
 WARM = WarmStartConfig(maps=20, rollouts=4, edits=0, epochs=1)
 

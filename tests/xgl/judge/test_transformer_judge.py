@@ -144,9 +144,6 @@ def test_a_move_is_cut_at_a_token_in_xent_and_at_a_letter_in_the_paper(
     assert cut["xent"] == judge.first_tokens("a😀", 2)
 
 
-# -- truths --------------------------------------------------------------------------------------
-
-
 def test_statements_go_to_the_model_by_the_formula(
     lm: LanguageModel, judge: TransformerJudge
 ) -> None:

@@ -103,8 +103,6 @@ def test_who_counts_positions_in_columns_shares_nothing_in_any_dtype() -> None:
         assert not supports_prefix_sharing(lm)
 
 
-# -- log-probabilities by tiles --------------------------------------------------------------------
-
 VOCABULARY, HIDDEN, POSITIONS = 1000, 16, 37
 
 

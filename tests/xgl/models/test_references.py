@@ -91,8 +91,6 @@ def test_a_url_is_split_off_whatever_the_model_is_called(model: str, url: str) -
     assert refs.parse(f"vllm:{model}@{url}") == refs.ServerName(model, url)
 
 
-# -- placement -------------------------------------------------------------------------------------
-
 TWO = ["cuda:1", "cuda:0"]
 
 

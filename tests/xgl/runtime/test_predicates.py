@@ -109,8 +109,6 @@ def test_a_move_cannot_rewrite_a_rule_in_play(
     assert not table.judge.judged
 
 
-# -- respellings -----------------------------------------------------------------------------------
-
 RESPELLED = [
     *("hen", "HEN", "a,hen", "fox;hen;owl", "“hen”", "«hen»", "‘hen’", "hen…", "hen—fox"),
     *("(hen)", "hen1", "1hen", "hen_", "he-n", "h.e.n", "he\u200bn", "he\u00adn"),
