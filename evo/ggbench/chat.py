@@ -178,7 +178,7 @@ class Clusterer(PaidAnswers):
                 return extract(whole_text(answer, self.settings.answer_tokens)), usage
             except UnusableAnswerError as error:
                 reason = str(error)
-        raise PlayerError(f"{self.settings.model}: {reason}")
+        raise PlayerError(f"ggbench.cluster_model: {reason} {ATTEMPTS} times; expected another one")
 
 
 def items(answer: str) -> list[str]:
