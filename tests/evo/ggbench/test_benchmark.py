@@ -53,9 +53,7 @@ def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_pa
 
 
 @pytest.mark.parametrize("answer", ["six", "99", "1 or 2"])
-def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
-    answer: str, tmp_path: Path
-) -> None:
+def test_an_answer_without_a_legal_number_is_a_fault(answer: str, tmp_path: Path) -> None:
     with ChatServer(lambda request: reply(answer)) as server:
         (play,) = played(chat_mover(server.url, tmp_path), 1)
         assert len(server.received) == 5
