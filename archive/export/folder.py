@@ -39,6 +39,12 @@ of ``(run, folder, options)``, gives the :data:`Files` and what to tell the user
 ROWS = 256
 """Most maps of a game in each split of rows to train on, by default."""
 
+_MEASURES = ("xent", "inspect")
+_ONLY = dict.fromkeys(
+    ("playable", "discriminating", "allow_inexact", "with_judge", "scores"), _MEASURES
+) | {"maps": (*_MEASURES, "dataset", "verifiers", "sft", "dpo")}
+"""The formats of the options that have no effect in others."""
+
 Files = dict[str, str | Callable[[Path], object]]
 """Text or what writes it, by the path in the folder, in the order of writing."""
 
@@ -76,15 +82,17 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     """
     path = user_path(folder)
     require_free(path)
-    ways = "playable", "discriminating", "eta"
-    given = [name for name in ways if getattr(options, name) is not None]
+    given = [n for n in ("playable", "discriminating", "eta") if getattr(options, n) is not None]
     if len(given) > 1:
         raise ExportError(f"found --{' and --'.join(given)}, expected one way to choose games")
     if options.skip_unplayable and options.eta is None:
         raise ExportError("--skip-unplayable: found no --eta, expected the η of a cover")
-    if options.format not in ("xent", "inspect") and (name := next(iter({*given} - {"eta"}), "")):
-        raise ExportError(f"--{name}: found --format {options.format}, expected xent or inspect")
-    if options.format in ("xent", "inspect") and options.maps == 1:
+    for name, formats in _ONLY.items():
+        if getattr(options, name) != getattr(Options(), name) and options.format not in formats:
+            flag = "no-scores" if name == "scores" else name.replace("_", "-")
+            found = f"--{flag}: found --format {options.format}, where it has no effect"
+            raise ExportError(f"{found}, expected {' or '.join(formats)}")
+    if options.format in _MEASURES and options.maps == 1:
         raise ExportError("--maps: found 1, expected 2 or more for a measure, which has a control")
     module, name = FORMATS[options.format].split(".")
     contents = getattr(import_module(f"archive.export.{module}"), name)
@@ -133,10 +141,8 @@ def judge_of(config_json: str) -> str:
     judge = settings.get("judge", {"model": settings.get("judge_model")})  # the latter of a measure
     reference = judge.get("model") if isinstance(judge, dict) else None
     if not isinstance(reference, str):
-        raise ExportError(
-            "the run has no judge: found no judge.model in its configuration, expected a run of a "
-            "language model"
-        )
+        found = "the run has no judge: found no judge.model in its configuration"
+        raise ExportError(f"{found}, expected a run of a language model")
     return reference
 
 

@@ -168,10 +168,8 @@ def choose(run: Run, options: Options) -> GameSelection:
     if (count := options.playable) is not None:
         playable = playable_tasks(run)
         if not 0 < count <= len(playable):
-            raise ExportError(
-                f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
-                "number of initial games and of those that fine-tunes surely learned"
-            )
+            expected = f"1 to {len(playable)}, the initial games and those that were surely learned"
+            raise ExportError(f"--playable: found {count}, expected a number from {expected}")
         how = f"{count} games drawn at random from its {len(playable)} initial and learned ones"
         scope = draw_tasks(playable, count, 0, "playable games")
     elif eta is not None:

@@ -213,8 +213,7 @@ class _NoJudge:
 
 def first_request(row: Row) -> MoveRequest | str:
     """The first request to the row's role, or why one prompt cannot ask for all of its moves."""
-    others = [name for name in row.players if name != row.role]
-    if others:
+    if others := [name for name in row.players if name != row.role]:
         return f"{', '.join(others)} would have to move as well"
     if not row.asks:
         return "nobody is asked for a move"
@@ -237,10 +236,8 @@ def moves(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     kind = options.format
     rows = [row for each in task_rows(run, options) if (row := _moves_row(each, kind))]
     if not rows:
-        raise ExportError(
-            "found no finished play of a game that one prompt can ask for"
-            + (", and a worse one on the same map" if kind == "dpo" else "")
-        )
+        worse = ", and a worse one on the same map" if kind == "dpo" else ""
+        raise ExportError(f"found no finished play of a game that one prompt can ask for{worse}")
     facts = {"run_id": code_span(run.run_id), "count": len(rows), "moves": _MOVES[kind]}
     card = template("moves_readme.md").format(kind=kind.upper(), **facts)
     files: Files = {"README.md": card, "train.jsonl": json_lines(rows)}
@@ -304,7 +301,6 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     }
     files: Files = {path: template(source).format(**facts) for path, source in templates.items()}
     for split in SPLITS:
-        its = [each for each in rows if each.split == split]
         files[f"{name}/rows/{split}.jsonl"] = json_lines(
             {
                 "id": each.id,
@@ -312,7 +308,8 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
                 "role": each.task_id.role,
                 "info": each.info,
             }
-            for each in its
+            for each in rows
+            if each.split == split
         )
     counts = counts_text(task_row.split for task_row in rows)
     return files, [f"{counts} tasks written to {{folder}} as {name}; see its README.md"]

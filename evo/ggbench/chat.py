@@ -153,12 +153,11 @@ class Clusterer(PaidAnswers):
         proposals = dict.fromkeys(kind for names, _ in lists for kind in names)
         lines = (f"{index}. {kind}" for index, kind in enumerate(proposals, start=1))
         merging = request("merge", kinds="\n".join(lines))
-        [merged] = self.gather([partial(self._ask, merging, items, "merge", 0)])
-        kinds = merged[0]
+        [(kinds, merged)] = self.gather([partial(self._ask, merging, items, "merge", 0)])
         pairs = [request("assign", rules=g.rules, kind=kind) for g, kind in product(games, kinds)]
         answers = self.gather([partial(self._ask, each, yes, "assign", 0) for each in pairs])
         belongs = np.array([fits for fits, _ in answers]).reshape(len(games), len(kinds))
-        usage = sum((cost for _, cost in [*lists, merged, *answers]), Usage())
+        usage = sum((cost for _, cost in [*lists, *answers]), merged)
         return Clusters(kinds, belongs, select(belongs, count), usage)
 
     async def _ask(
@@ -178,7 +177,7 @@ class Clusterer(PaidAnswers):
                 return extract(whole_text(answer, self.settings.answer_tokens)), usage
             except UnusableAnswerError as error:
                 reason = str(error)
-        raise PlayerError(f"{self.settings.model}: {reason}")
+        raise PlayerError(f"ggbench.cluster_model: {reason} {ATTEMPTS} times; expected another one")
 
 
 def items(answer: str) -> list[str]:

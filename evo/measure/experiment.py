@@ -117,6 +117,9 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     """Find the measure, the players and their models; raises what each of them raises."""
     export = measure_of(config, resumed)
     judge = export.judge
+    if not config.measure.base and is_server(judge):
+        found = "measure.base: found none and a judge on a server"
+        raise ConfigError(f"{found}, expected a model of this machine")
     check_judge(judge, key="measure.judge" if config.measure.judge else "")
     for name, other in config.measure.others.items():
         resolve(other, f"measure.others.{name}")
@@ -126,11 +129,9 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
     remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
     check_prices(config.budget, remote, "measure.chat.prices={MODEL:[prompt,answer]}")
-    if config.measure.ceiling_calls and is_server(judge):
-        raise ConfigError(
-            f"measure.ceiling_calls: found {config.measure.ceiling_calls} and a judge on a server, "
-            "which tells no gradients, expected 0"
-        )
+    if (calls := config.measure.ceiling_calls) and is_server(judge):
+        found = f"measure.ceiling_calls: found {calls} and a judge on a server"
+        raise ConfigError(f"{found}, which tells no gradients, expected 0")
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     if not resumed:

@@ -102,10 +102,8 @@ def read_key(settings: ChatSettings) -> str | None:
     if not key:
         raise PlayerError(f"{variable} is not set; expected the API key in it")
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise PlayerError(
-            f"{variable} holds no API key, but spaces or characters that a header cannot have; "
-            "expected one word of ASCII"
-        )
+        told = f"{variable} holds no API key, but spaces or characters that a header cannot have"
+        raise PlayerError(f"{told}; expected one word of ASCII")
     return key
 
 
@@ -142,16 +140,14 @@ class RequestBatch:
         """Whoever asks what others ask too, by key, waits for their answer."""
         self._key = read_key(settings)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        most = settings.concurrency
         import httpx2
 
         try:
             self._client = httpx2.AsyncClient(
                 headers={**headers, "Accept-Encoding": "identity"},
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-                limits=httpx2.Limits(
-                    max_connections=settings.concurrency,
-                    max_keepalive_connections=settings.concurrency,
-                ),
+                limits=httpx2.Limits(max_connections=most, max_keepalive_connections=most),
                 follow_redirects=False,
             )
         except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:

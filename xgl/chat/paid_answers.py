@@ -90,7 +90,7 @@ class PaidAnswers(ChatClient):
             cost = usage.prompt_tokens, usage.new_tokens, time.perf_counter() - began
             answer = CachedAnswer(reply.text, reply.cut, *cost)
             self._store(key, messages, answer)
-            return answer, usage
+            return answer, replace(usage, requests=1)  # as a stored one: retries gave no answer
 
     def stored(self, key: str) -> CachedAnswer | None:
         """The answer; None if there is none, or if its file is damaged."""

@@ -41,6 +41,8 @@ def program_facts(source: Source) -> tuple[str, bool]:
     lines = [f"{source.origin}: {'a problem' if wrong else 'ok'}"]
     lines += [f"  problem: {fault}" for fault in wrong]
     lines += [f"  note: {note}" for note in notes(program, reports)]
+    if reason := next((e.ill_posed for e in library.entries() if e.path == source.path), ""):
+        lines.append(f"  note: ill-posed: {reason}")
     lines += [f"  {fact}" for fact in fact_lines(program, reports[0])]
     lines += [f"  {line.removeprefix(HEAD).strip()}" for line in metadata_lines(whole)]
     if models := model_names(whole):

@@ -75,25 +75,18 @@ class ServerEngine(Engine):
     async def _request_group(
         self, group: Sequence[ScoredSequence], batch: RequestBatch
     ) -> list[Bits]:
-        body = {
-            "model": self.settings.model,
-            "prompt": [list(sequence.ids) for sequence in group],
-            "echo": True,
-            "logprobs": 1,
-            "max_tokens": 1,
-            "temperature": 0,
-        }
+        prompts = [list(sequence.ids) for sequence in group]
+        body = {"model": self.settings.model, "prompt": prompts, "echo": True, "logprobs": 1}
+        body |= {"max_tokens": 1, "temperature": 0}
         tokens = sum(len(sequence.ids) for sequence in group)
-        most_bytes = MOST_BYTES + BYTES_A_TOKEN * tokens
-        send = partial(batch.request, "completions", body, most_bytes)
+        send = partial(batch.request, "completions", body, MOST_BYTES + BYTES_A_TOKEN * tokens)
         try:
             content = await batch.persist(send, "judge", tokens)
         except PlayerError as error:
             raise JudgeError(f"judge at {error}") from None
         if isinstance(content, Fault):
             raise self._error(content.message)
-        choices = lookup(read_json(content), "choices")
-        found = choices if isinstance(choices, list) else []
+        found = given if isinstance(given := lookup(read_json(content), "choices"), list) else []
         by_index = {str(lookup(choice, "index")): choice for choice in found}
         if len(found) != len(group) or set(by_index) != set(map(str, range(len(group)))):
             key, text = client.read_key(self.settings), content.decode(errors="replace")
@@ -110,11 +103,9 @@ class ServerEngine(Engine):
         logprobs = token_logprobs[: len(sequence.ids)][-sequence.target_count :] if count else []
         numbers = all(isinstance(each, int | float) and math.isfinite(each) for each in logprobs)
         if count < len(sequence.ids) or not numbers:
-            raise self._error(
-                f"found log-probabilities of {count} tokens of a prompt of {len(sequence.ids)}, "
-                "expected all, as numbers: a server that echoes prompts with their "
-                "log-probabilities and cuts none"
-            )
+            told = f"found log-probabilities of {count} tokens of a prompt of {len(sequence.ids)}"
+            server = "a server that echoes prompts with their log-probabilities and cuts none"
+            raise self._error(f"{told}, expected all, as numbers: {server}")
         return tuple(-logprob / math.log(2) for logprob in logprobs)
 
     def _error(self, reason: str) -> JudgeError:
@@ -127,8 +118,7 @@ def _window(settings: ChatSettings) -> int:
     if isinstance(content, Fault):
         reason = f"no answer ({content.message}), expected an OpenAI-compatible server there"
         raise PlayerError(f"{settings.place}: {reason}")
-    models = lookup(read_json(content), "data")
-    listed = models if isinstance(models, list) else []
+    listed = models if isinstance(models := lookup(read_json(content), "data"), list) else []
     own = [each for each in listed if lookup(each, "id") == settings.model]
     window = lookup(own, 0, "max_model_len")
     # less the token that is asked for, which servers count too

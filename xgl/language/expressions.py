@@ -37,6 +37,9 @@ def register(node: ast.expr | ast.keyword, name: str) -> str:
     expected = "s t x y p a b c, plain or with 0-3"
     if name in syn.LIST_REGISTERS:
         raise Refusal(node, f"the list {name!r}", f"a string register: {expected}")
+    if (player := name.lower()) in syn.PLAYERS:
+        expected = f"a register ({expected}); a player is first"
+        raise Refusal(node, f"the player {name!r}", expected, player if player != name else "")
     raise Refusal(node, f"unknown register {name!r}", expected, nearest(name, syn.REGISTERS))
 
 

@@ -20,7 +20,7 @@ from xgl.files import user_path
 from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
 from xgl.language.parser import parse
-from xgl.language.syntax import Program
+from xgl.language.syntax import PLAYERS, Program
 
 FOLDER = Path(__file__).parent
 MAX_INPUT = 16 << 20
@@ -109,6 +109,8 @@ def read_source(name: str | Path, dialect: str | None = None) -> Source:
         return Source("standard input", "", text, dialect or PAPER.name)
     path, title = user_path(name), user_path(name).stem
     if not path.exists() or path.is_dir():
+        if path.name.rpartition(":")[2] in PLAYERS:
+            raise ConfigError(f"{name}: found a role, expected GAME alone; `play` has --role")
         if path.suffix.lower() in BY_SUFFIX or len(path.parts) > 1:
             raise ConfigError(f"{name}: no such file")
         entry = find(str(name))

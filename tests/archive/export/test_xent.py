@@ -117,7 +117,8 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> 
 
 
 REFUSED = {
-    Options("sft", playable=1): "--playable: found --format sft, expected xent or inspect",
+    Options("peft", scores=False): "--no-scores: found --format peft, .*, expected xent or inspect",
+    Options(maps=3): "--maps: found --format xgl, where it has no effect, expected xent or ins",
     Options("xent", eta=0.3, playable=1): "found --playable and --eta, expected one way",
     Options("games", skip_unplayable=True): "--skip-unplayable: found no --eta, expected",
     Options("xent", maps=1): "--maps: found 1, expected 2 or more for a measure",

@@ -103,16 +103,13 @@ def unlike(request: Received) -> Sent:
 
 
 @pytest.mark.long
-def test_a_run_writes_games_and_filters_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_writes_and_filters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unlike.count = 0
     with ChatServer(unlike) as server:
         overrides = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
         small = ("ggbench.players=[]", "ggbench.workers=1", "ggbench.chat.concurrency=1")
         assert main(["+experiment=gg_bench", f"archive.root={tmp_path}", *overrides, *small]) == 0
-        request_count = len(server.received)
-    assert request_count == 1 + 9  # it is asked once before the run
+    assert len(server.received) == 1 + 9  # it is asked once before the run
     with Archive.open(tmp_path / "written" / "archive") as archive:
         games = sorted(archive.rows("gg_games"), key=lambda row: row["place"])
         refusals = [row for row in archive.rows("gg_filters") if not row["passed"]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support import hostile
-from support.chat_server import ChatServer, Received, Sent, reply
+from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.purse_game import PURSE
 
 from evo.ggbench import benchmark as bench
@@ -39,10 +39,12 @@ def played(player: Any, plays: int, opponent: Any = RANDOM) -> list[bench.Progra
 
 
 def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_path: Path) -> None:
-    with ChatServer(first_legal) as server:
-        plays = played(chat_mover(server.url, tmp_path), 4)
+    refused = iter([refusal(429)])  # which neither costs nor counts, now or when answers are stored
+    with ChatServer(lambda request: next(refused, None) or first_legal(request)) as server:
+        plays, again = (played(chat_mover(server.url, tmp_path), 4) for _ in range(2))
         system, user = server.received[0].body["messages"]
     assert {play.outcome for play in plays} <= {"win", "loss"}
+    assert [play.usage for play in plays] == [play.usage for play in again]
     assert [play.seat for play in plays] == [0, 1, 0, 1]
     assert GAME.rules.strip() in system["content"]
     assert GAME.moves.strip() in system["content"]
@@ -51,9 +53,7 @@ def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_pa
 
 
 @pytest.mark.parametrize("answer", ["six", "99", "1 or 2"])
-def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
-    answer: str, tmp_path: Path
-) -> None:
+def test_an_answer_without_a_legal_number_is_a_fault(answer: str, tmp_path: Path) -> None:
     with ChatServer(lambda request: reply(answer)) as server:
         (play,) = played(chat_mover(server.url, tmp_path), 1)
         assert len(server.received) == 5

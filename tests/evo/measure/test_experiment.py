@@ -267,6 +267,7 @@ WRONG = (
     (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
     (["measure=OUT", "player=vllm:m@http://localhost:8000/v1"], "a judge, expected embed"),
     (["measure=OUT", "measure.base=chat:m@http://h/v1"], "a model behind an endpoint"),
+    (["measure=OUT", "measure.judge=vllm:m@http://h/v1"], "measure.base: found none and a judge"),
     (["measure=OUT", "measure.maps=500"], "measure.maps: found 500, expected at most the 3 of"),
     (["measure=OUT", "measure.m=9"], "measure.m: found 9, expected 4 as in the folder, or a base"),
     (["measure=OUT", "players=[]"], "expected a list with at least one value"),

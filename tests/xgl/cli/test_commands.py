@@ -25,7 +25,8 @@ def test_check_reports_all_problems_of_all_files(tmp_path: Path, capsys: Capsys)
     bad.write_text("elicit(x, 0)\nreward(xad(x))\n")
     good.write_text(GOOD)
     idle.write_text(IDLE)
-    assert main(["check", str(good)]) == 0
+    assert main(["check", str(good), "unlikely_text"]) == 0
+    assert "note: ill-posed: the best moves are tokens so" in capsys.readouterr().out
     assert main(["check", str(bad), str(good), str(idle)]) == 1
     output = capsys.readouterr().out
     assert "line 1, column 11" in output
@@ -65,6 +66,7 @@ CHAT = ["play", "contrast", "--chat", "the-model"]
     [
         (["check", "nosuch.xgl"], "nosuch.xgl: no such file"),
         (["check", "contrst"], "did you mean 'contrast'?"),
+        (["check", "message:bob"], "message:bob: found a role, expected GAME alone; `play` has"),
         (["check", "."], "'.' is neither a file nor a game of the library"),
         (["diagram", "contrast", "-o", "no/such/folder.svg"], "No such file"),
         (["play", "contrast", "--role", "alice"], "the game asks black"),

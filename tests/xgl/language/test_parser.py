@@ -39,6 +39,10 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
         ("elicit(Bob, s, 3)", 8, "elicit(bob, s, 3)"),
         ("reward(Bob, xent(s))", 8, "reward(bob, xent(s))"),
     ],
+    ("the player 'Bob'", "a register (s t x y p a b c, plain or with 0-3); a player is first"): [
+        ("elicit(Bob)", 8, "elicit(s)"),
+        ("reveal(s, Bob)", 11, "reveal(s, bob)"),
+    ],
     ("a number too large", "at most 100000"): [
         ("elicit(s, 100001)", 11, "elicit(s, 100000)"),
         ("assign(s=story(" + "9" * 500 + "))", 16, "assign(s=story(9))"),
