@@ -144,8 +144,8 @@ def structure(path: Path) -> object:
 
 def export(folder: Path, out: Path, kind: str) -> dict[str, object]:
     """The structure of every file by its path; empty if the archive was refused."""
-    eta = ("--no-scores",) if kind in ("xent", "inspect") else ()
-    if main(["export", str(folder), str(out), "--format", kind, "--allow-inexact", *eta]):
+    own = ("--no-scores", "--allow-inexact") if kind in ("xent", "inspect") else ()
+    if main(["export", str(folder), str(out), "--format", kind, *own]):
         assert not out.exists()
         return {}
     files = [path for path in out.rglob("*") if path.is_file()]
