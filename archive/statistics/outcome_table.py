@@ -114,9 +114,17 @@ def _block(
     notes: Sequence[str],
     mean_of: str,
 ) -> RatedBlock:
-    ids, resampled = tuple(TaskId(task, "") for task in tasks), "tasks" if len(tasks) > 1 else ""
-    numbers = tuple(outcomes), means, tuple(notes)
-    return RatedBlock(tuple(models), ids, *numbers, mean_of, "task", resampled, resample_tasks)
+    return RatedBlock(
+        models=tuple(models),
+        tasks=tuple(TaskId(task, "") for task in tasks),
+        outcomes=tuple(outcomes),
+        means=means,
+        left_out=tuple(notes),
+        mean_of=mean_of,
+        noun="task",
+        resampled="tasks" if len(tasks) > 1 else "",
+        resample=resample_tasks,
+    )
 
 
 def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
