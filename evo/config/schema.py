@@ -336,8 +336,8 @@ class CurriculumConfig:
     run: Annotated[str | None, Role.RESUMABLE] = None
     """Run folder of the growth whose games are learned; a resumed run finds it where it lies
     now."""
-    seeds: Count = 3
-    """Training seeds of each curriculum."""
+    seeds: Annotated[Count, Role.RESUMABLE] = 3
+    """Training seeds of each curriculum; a resumed run may add more."""
     held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
     """Games of the library that each player plays before and after training, read in
     game.dialect."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,15 @@ def test_what_was_trained_is_not_trained_again(study: Study) -> None:
     assert evo.run.main([f"resume={study.trained}"], services(executor)) == 0
     assert not executor.jobs
     assert {table: rows(study.trained, table) for table in before} == before
+
+
+def test_a_resumed_run_adds_training_seeds(study: Study, tmp_path: Path) -> None:
+    folder, executor = tmp_path / "trained", TeachingExecutor(WORLD)
+    copytree(study.trained, folder)
+    assert evo.run.main([f"resume={folder}", "curriculum.seeds=4"], services(executor)) == 0
+    [seed] = {job.seed for job in executor.jobs if isinstance(job, Training)}
+    seeds = [row["seed"] for row in rows(folder, "curricula")]
+    assert seeds.count(seed) == len(seeds) / 4
 
 
 def test_a_growth_of_earlier_code_named_its_models_folder_as_typed(
