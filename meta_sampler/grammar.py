@@ -8,39 +8,164 @@ for a move. A blank line may end a text.
 
 Expressions are made of registers, joined and cut, and spelled as ``xgl.language.unparse`` spells
 them. Literals stand in statements and as prompts of stories only: small models write them for ever.
-
-Rules are written as llguidance reads them, in its variant of Lark's syntax: ``"text"``,
-``/pattern/``, and ``rule::change``, a rule that gets the state of 64 bits after a change, ``_`` for
-none. A form that holds in some states only ends with ``%if`` and its condition.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, reduce
 from math import isqrt
+from string import Template
 
 from meta_sampler.settings import LocalSettings
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.dialects import DIALECTS
 
-BITS = 64
-_LINE_BITS = 7
 _PRIVATE, _PUBLIC = 10, 3
 """Registers of each pool that a text may use; three facts on each must fit into the bits."""
 STRINGS = POOL[:_PRIVATE] + PUBLIC_POOL[:_PUBLIC]
 """String registers that a text may set, in order of preference."""
-STATELESS = frozenset({"literal", "story", "end"})
-"""Rules that neither read the state nor pass it on; llguidance requires that no others lack it."""
 LITERAL = 40
 """Most characters of a literal."""
 TARGETS = 4
 """Most values that one assign stores, registers that one elicit fills, or values shown."""
 BESIDE = 2
 """Most pieces on either side of a piece that holds a move, and registers of an outer prefix."""
-ALONE = ("xent", "nex")
-"""Kinds that mean something without a prefix; xed(s) and dex(s) are 0."""
+
+RULES = r"""
+// The first line stores a story, as that of almost every game of the papers does. Room is kept for
+// a move and its reward while they are missing: a text that may not end would have to break off.
+
+start: opening::0x0
+opening::_: "assign(" story_target::_
+line::_: (assign::_ | elicit_other::_ | reward_other::_) %if $room
+    | (beacon::_ | replay::_) %if and($loops, $room)
+    | (ensure::_ | reveal::_) %if and($room, $can_read)
+    | elicit_main::_ %if $room_for_one
+    | reward_main::_ %if bit_set(moved $main)
+next::_: "\n" line::incr($lines) %if lt($lines, $last_line)
+    | "\n\n"? %if bit_set(paid)
+
+// A register is spent while it must not be read: in the assign that sets it first, if a dialect
+// stores all values together, and in a term that has named it.
+
+assign::_: "assign(" target::_
+target::_: story_target::_
+    | moved_target::_ %if $someone_moved
+    | "$r=" value::_ after_target::bit_or(set $r) %if $is_old
+    | "$r=" value::_ after_target::bit_or(set $r, spent $r) %if $is_new
+moved_target::_: "$r=" moved_names::_ after_target::bit_or(set $r, moved $r) %if $is_old
+    | "$r=" moved_names::_ after_target::bit_or(set $r, moved $r, spent $r) %if $is_new
+story_target::_: "$r=" story after_target::bit_or(set $r) %if $is_old
+    | "$r=" story after_target::bit_or(set $r, spent $r) %if $is_new
+story: "story(" $story_argument ")"
+after_target::_: ", " target::incr($items) %if lt($items, $more_targets)
+    | ")" next::bit_and($line_end)
+
+elicit_main::_: "elicit($main, " moves::bit_or(moved $main)
+elicit_other::_: "elicit($other, " moves::bit_or(moved $other)
+moves::_: "$r" after_move::bit_or(set $r, moved $r)
+after_move::_: ", " moves::incr($items) %if lt($items, $more_targets)
+    | (", " /$limits/)? ")" next::bit_and($line_end)
+reveal::_: "reveal($informed, " names::_ (", " names::_){0,$more_targets} ")" next::_
+
+// Players are paid who have moved. A gain of the main player's partner is a loss of its own, so it
+// is paid too.
+
+reward_main::_: "reward($main, " sum::_ ")" $after_pay
+reward_other::_: "reward($earner, " sum::_ ")" next::_ %if bit_set(moved $earner)
+    | "reward($partner, " sum::_ after_partner::_ %if bit_set(moved $partner)
+after_partner::_: ")" next::_ %if bit_clear(moved $main)
+    | ")" $after_pay %if bit_set(moved $main)
+
+// Each flag is placed once and jumped to by one replay behind it.
+
+beacon::_: "beacon(flag_1)" next::bit_or(placed flag_1) %if and(bit_clear(placed flag_1), $in_order)
+    | "beacon(flag_2)" next::bit_or(placed flag_2) %if bit_clear(placed flag_2)
+replay::_: "replay($flag, " /$times/ ")" next::bit_or(taken $flag) %if $is_open
+
+// What a register holds decides the bits of the register that stores it, so texts with a move and
+// without are separate rules: were one text of both, the grammar would be in two states at once.
+
+register::_: "$r" %if $readable
+    | "$constant"
+moved_register::_: "$r" %if and($readable, bit_set(moved $r))
+still_register::_: "$r" %if and($readable, bit_clear(moved $r))
+    | "$constant"
+piece::_: register::_ (CUT register::_)?
+moved_piece::_: moved_register::_ (CUT register::_)?
+    | register::_ CUT moved_register::_
+still_piece::_: still_register::_ (CUT still_register::_)?
+names::_: piece::_ (" + " piece::_){0,$more_joined}
+few::_: piece::_ (" + " piece::_){0,$more_beside}
+value::_: still_piece::_ (" + " still_piece::_){0,$more_joined}
+moved_names::_: (few::_ " + ")? moved_piece::_ (" + " few::_)?
+CUT: " // " | " % "
+LITERAL: /"[ !#-\[\]-~]{0,$literal}"/
+
+// A statement is about a move, and may have two quoted parts as in "no common words".
+
+ensure::_: "ensure(" condition::_ (", " condition::_)? ")" next::_ %if $someone_moved
+condition::_: short_sum::_ (" < " | " <= " | " > " | " >= ") (/0|[1-9][0-9]{0,2}/ | term::_)
+    | statement::_ %if $truths
+    | ("is_true(" | "is_false(") statement::_ ")" %if $truths
+statement::_: moved_names::_
+    | LITERAL " + " moved_names::_ " + " LITERAL " + " names::_
+    | LITERAL " + " names::_ " + " LITERAL " + " moved_names::_
+
+// A term is a chain of registers, target | prefix, outer, each named at most once in it, so that no
+// string is scored against itself; and it holds a move, because every reward must depend on one.
+// xed and dex are 0 without a prefix.
+
+sum::_: "-"? term::_ (SIGN term::_){0,$more_terms}
+short_sum::_: "-"? term::_ (SIGN term::_)?
+SIGN: " + " | " - "
+term::_: ("xent(" | "nex(") any::_
+    | ("xed(" | "dex(") compared::_ %if $can_read_two
+after_any::_: " + " any::incr($items) %if and(lt($items, $more_joined), $can_read)
+    | " | " prefix::bit_and($no_items) %if $can_read
+    | ")" %if bit_set(seen)
+after_compared::_: " + " compared::incr($items) %if and(lt($items, $more_joined), $can_read_two)
+    | " | " prefix::bit_and($no_items) %if $can_read
+after_prefix::_: " + " prefix::incr($items) %if and(lt($items, $more_joined), $can_read)
+    | ", " outer::bit_and($no_items) %if $can_read
+    | ")" %if bit_set(seen)
+after_outer::_: " + " outer::incr($items) %if and(lt($items, $more_beside), $can_read)
+    | ")" %if bit_set(seen)
+"""
+"""Rules as llguidance reads them, in its variant of Lark's syntax: ``"text"``, ``/pattern/``, and
+``rule::change``, a rule that gets the state of 64 bits after a change, ``_`` for none. A form that
+holds in some states only ends with ``%if`` and its condition.
+
+Filled in are the bits of facts, which have names here, and what begins with ``$``. A form with
+``$r``, a string register, or with a constant or player of some kind stands once for each of them.
+No form is one rule alone with a change, which llguidance 1.9 would drop.
+"""
+CHAIN = """
+$part::_: "$r" after_$part::bit_or(spent $r, seen) %if and($readable, bit_set(moved $r))
+    | "$r" after_$part::bit_or(spent $r) %if and(and($readable, bit_clear(moved $r)), $may_wait)
+    | "$constant" after_$part::_ %if $may_wait
+"""
+"""A register of a part of a term; where it is the last that can be named, it holds a move, or one
+before it did."""
+
+FACTS = (
+    *(f"{fact} {name}" for fact in ("set", "spent", "moved") for name in STRINGS),
+    *(f"moved {player}" for player in syn.PLAYERS),
+    *("seen", "paid"),
+    *(f"{event} {flag}" for event in ("placed", "taken") for flag in syn.FLAGS),
+)
+"""Registers that were set, are spent, or hold a move; players who moved; a term that names a move;
+a main player that was paid; flags placed and jumped to. A bit each, from the lowest on."""
+COUNTED = 64
+"""Most lines of a text, and items of a line or of a part of a term. The numbers of those before the
+present ones follow the facts, six bits each: together they fill the 64 bits."""
+LINES, ITEMS = (f"[{bit}:{bit + 6}]" for bit in (len(FACTS), len(FACTS) + 6))
+NEVER = "not(true)"
+assert len(FACTS) + 12 <= 64
+assert syn.MAX_LINES <= COUNTED
 
 
 @lru_cache(maxsize=64)
@@ -55,331 +180,104 @@ def xgl_grammar(
     ``constants``: registers of types a, b, c that the metadata fill, so that they can always be
     read; ``main``: the player who must move and be paid.
     """
-    return _Grammar(dialect, settings, constants, main).text()
+    language, last_line = DIALECTS[dialect], settings.max_lines - 1
+    room_for_one = f"or(bit_set(paid), lt({LINES}, {last_line}))"
+    room_for_two = f"or(bit_set(paid), lt({LINES}, {last_line - 1}))"
+    no_items = (1 << len(FACTS) + 6) - 1
+    values = {
+        "main": main,
+        "lines": LINES,
+        "items": ITEMS,
+        "last_line": last_line,
+        "room": f"or(and(bit_set(moved {main}), {room_for_one}), {room_for_two})",
+        "room_for_one": room_for_one,
+        "can_read": _can_read(1, constants),
+        "can_read_two": _can_read(2, constants),
+        "readable": "and(bit_set(set $r), bit_clear(spent $r))",
+        "is_open": "and(bit_set(placed $flag), bit_clear(taken $flag))",
+        "someone_moved": f"ne({_range(f'moved {syn.PLAYERS[0]}', len(syn.PLAYERS))}, 0)",
+        "is_old": "bit_set(set $r)" if language.parallel_assign else "true",
+        "is_new": "bit_clear(set $r)" if language.parallel_assign else NEVER,
+        "no_items": hex(no_items),
+        "line_end": hex(no_items & ~_mask(f"spent {name}" for name in STRINGS)),
+        "after_pay": r'"\n\n"?' if settings.ends_at_reward else "next::bit_or(paid)",
+        "in_order": "bit_clear(placed flag_2)" if language.flag_order else "true",
+        "story_argument": "(/[1-9][0-9]?/ | LITERAL)?" if language.story_arguments else '""',
+        "loops": "true" if settings.loops else NEVER,
+        "truths": "true" if settings.truths else NEVER,
+        "limits": _numbers(settings.max_move_tokens),
+        # two loops inside each other stay within MAX_STEPS
+        "times": _numbers(isqrt(syn.MAX_STEPS // settings.max_lines) - 1),
+        "literal": LITERAL,
+        "more_targets": TARGETS - 1,
+        "more_terms": settings.max_terms - 1,
+        "more_joined": min(settings.max_joined, COUNTED) - 1,
+        "more_beside": BESIDE - 1,
+    }
+    others = [player for player in dict.fromkeys(settings.players) if player != main]
+    partner = syn.PARTNERS.get(main, "")
+    unpaid = {partner, *(() if language.env_rewarded else ("env",))}
+    each: dict[str, Iterable[str]] = {
+        "r": STRINGS,
+        "constant": constants,
+        "other": others,
+        "earner": [player for player in others if player not in unpaid],
+        "partner": [player for player in others if player == partner],
+        "informed": [player for player in settings.players if player not in syn.OMNISCIENT],
+        "flag": syn.FLAGS,
+    }
+    rules = [RULES]
+    for part in ("any", "compared", "prefix", "outer"):
+        more = f"or(bit_set(seen), lt({ITEMS}, {BESIDE - 1}))" if part == "outer" else "true"
+        rules.append(CHAIN.replace("$part", part).replace("$may_wait", more))
+    forms = Template("".join(rules)).safe_substitute(values).splitlines()
+    for name, choices in each.items():
+        forms = [new for form in forms for new in _for_each(form, f"${name}", choices)]
+    text = "\n".join(forms).replace(f"({syn.MAIN_PLAYER}, ", "(")  # whose name is left out
+    text = re.sub(r" \([^()]*\)\{0,0\}", "", text)  # llguidance has no repetition of 0 times
+    return re.sub(r"(bit_set|bit_clear|bit_or)\((.*?)\)", _with_bits, text)
 
 
-def repetitions(item: str, between: str, most: int) -> list[str]:
-    """The forms of one to ``most`` items with ``between`` between them."""
-    return [between.join([item] * count) for count in range(1, most + 1)]
+def _for_each(form: str, name: str, choices: Iterable[str]) -> list[str]:
+    """A form with each of the choices in place of a name; one that never holds if there is none."""
+    if name not in form:
+        return [form]
+    head, rest = re.fullmatch(r"(\S+: |    \| )(.*)", form).groups()
+    forms = [rest.replace(name, choice) for choice in choices] or [f'"-" %if {NEVER}']
+    return [head + forms[0], *(f"    | {other}" for other in forms[1:])]
 
 
-def numbers(most: int) -> str:
-    """The pattern of the numbers from 1 to ``most``."""
-    return f"/{'|'.join(map(str, range(1, most + 1)))}/"
-
-
-# -- the state: conditions on it, and changes ------------------------------------------------------
-
-_FACTS = (
-    *(f"{fact} {name}" for fact in ("set", "spent", "moved") for name in STRINGS),
-    *(f"moved {player}" for player in syn.PLAYERS),
-    *("seen", "paid"),
-    *(f"{event} {flag}" for event in ("placed", "taken") for flag in syn.FLAGS),
-)
-"""Registers that were set, are spent, or hold a move; players who moved; a term that names a move;
-a main player that was paid; flags placed and jumped to. A bit each, and the number of lines."""
-_BITS = {fact: bit for bit, fact in enumerate(_FACTS)}
-_LINE_COUNT = f"[{len(_FACTS)}:{len(_FACTS) + _LINE_BITS}]"
-assert len(_FACTS) + _LINE_BITS <= BITS
-
-
-def holds(fact: str) -> str:
-    return f"bit_set({_BITS[fact]})"
-
-
-def fails(fact: str) -> str:
-    return f"bit_clear({_BITS[fact]})"
-
-
-def both(one: str, other: str) -> str:
-    """Either condition may be empty, for always."""
-    return f"and({one}, {other})" if one and other else one or other
-
-
-def either(one: str, other: str) -> str:
-    return f"or({one}, {other})"
-
-
-def readable(name: str) -> str:
-    """A register was set and is not spent."""
-    return both(holds(f"set {name}"), fails(f"spent {name}"))
-
-
-def _range(first: str, names: Sequence[str]) -> str:
-    return f"[{_BITS[first]}:{_BITS[first] + len(names)}]"
-
-
-SOMEONE_MOVED = f"ne({_range(f'moved {syn.PLAYERS[0]}', syn.PLAYERS)}, 0)"
-"""A player moved; then a register that holds a move can be read."""
-
-
-def fewer_lines(than: int) -> str:
-    """Fewer lines stand before the present one."""
-    return f"lt({_LINE_COUNT}, {max(0, than)})"
+def _with_bits(call: re.Match[str]) -> str:
+    """A condition or a change with the bits of the facts that it names."""
+    facts = call[2].split(", ")
+    return f"{call[1]}({hex(_mask(facts)) if call[1] == 'bit_or' else FACTS.index(*facts)})"
 
 
 def _mask(facts: Iterable[str]) -> int:
-    return sum(1 << _BITS[fact] for fact in facts)
+    return sum(1 << FACTS.index(fact) for fact in facts)
 
 
-def note(*facts: str) -> str:
-    """The change that sets the bits of facts."""
-    return f"bit_or({hex(_mask(facts))})"
+def _range(first: str, length: int) -> str:
+    """The bits of a fact and those that follow it."""
+    return f"[{FACTS.index(first)}:{FACTS.index(first) + length}]"
 
 
-class _Grammar:
-    """Forms of rules, by name. A register is *spent* while it must not be read: in the assign that
-    sets it first, if a dialect stores all values together, and in a term that has named it."""
+def _numbers(most: int) -> str:
+    """The pattern of the numbers from 1 to ``most``."""
+    return "|".join(map(str, range(1, most + 1)))
 
-    def __init__(
-        self, dialect: str, settings: LocalSettings, constants: tuple[str, ...], main: str
-    ) -> None:
-        self.dialect, self.settings = DIALECTS[dialect], settings
-        self.constants, self.main = constants, main
-        self.rules: dict[str, list[str]] = {}
 
-    def text(self) -> str:
-        """The whole grammar; a text begins with the rule ``opening`` and no bit set."""
-        self._strings()
-        self._sums()
-        self._conditions()
-        self._assign()
-        self._elicit()
-        self._ensure()
-        self._reward()
-        self._reveal()
-        if self.settings.loops:
-            self._loops()
-        self._flow()
-        lines = ["start: opening::0x0"]
-        for name, forms in self.rules.items():
-            head = name if name in STATELESS else f"{name}::_"
-            lines.append(f"{head}: " + "\n    | ".join(forms))
-        return "\n".join(lines) + "\n"
+def _can_read(least: int, constants: Sequence[str]) -> str:
+    """At least so many string registers can be read.
 
-    def add(self, rule: str, *forms: str, when: str = "") -> None:
-        """Further forms of a rule, under a condition."""
-        conditional = (f"{form} %if {when}" if when else form for form in forms)
-        self.rules.setdefault(rule, []).extend(conditional)
-
-    def readable_strings(self, least: int = 1) -> str:
-        """At least so many string registers can be read; empty for always.
-
-        The bits can be counted but not subtracted: for some number n at least n + ``least`` are
-        set and at most n spent, and every spent register is set.
-        """
-        if len(self.constants) >= least:
-            return ""
-        set_range, spent_range = (_range(f"{x} {STRINGS[0]}", STRINGS) for x in ("set", "spent"))
-        cases = (
-            f"and(bit_count_ge({set_range}, {n + least}), bit_count_le({spent_range}, {n}))"
-            for n in range(len(STRINGS) - least + 1)
-        )
-        return reduce(either, cases)
-
-    # -- lines -----------------------------------------------------------------------------------
-
-    def _flow(self) -> None:
-        """The order of the lines that have a rule; room is kept for a move and its reward while
-        they are missing, since a text that may not end would have to break off."""
-        most, main_moved = self.settings.max_lines, holds(f"moved {self.main}")
-        paid = holds("paid")
-        room_for_one = either(paid, fewer_lines(most - 1))
-        room = either(both(main_moved, room_for_one), either(paid, fewer_lines(most - 2)))
-        conditions = {
-            **dict.fromkeys(("assign", "elicit_other", "reward_other", "beacon", "replay"), room),
-            **dict.fromkeys(("ensure", "reveal"), both(room, self.readable_strings())),
-            "elicit_main": room_for_one,
-            "reward_main": main_moved,
-        }
-        for rule, when in conditions.items():
-            if rule in self.rules:
-                self.add("line", f"{rule}::_", when=when)
-        self.add("next", rf'"\n" line::incr({_LINE_COUNT})', when=fewer_lines(most - 1))
-        self.add("next", '""', r'"\n\n"', when=paid)
-        if self.settings.ends_at_reward:
-            self.add("end", '""', r'"\n\n"')
-
-    def _assign(self) -> None:
-        """The first line stores a story, as that of almost every game of the papers does."""
-        spent = _mask([f"spent {name}" for name in STRINGS])
-        for remaining in range(1, TARGETS + 1):
-            rest = f"after_targets_{remaining}"
-            for name in STRINGS:
-                for value in ("value", "story", "moved_value"):
-                    self._store(f"targets_{remaining}", name, value, rest)
-            if remaining > 1:
-                self.add(rest, f'", " targets_{remaining - 1}::_')
-            self.add(rest, f'")" next::bit_and({hex((1 << BITS) - 1 - spent)})')
-        self.add("assign", f'"assign(" targets_{TARGETS}::_')
-        for name in STRINGS:
-            self._store("first_target", name, "story", f"after_targets_{TARGETS}")
-        self.add("opening", '"assign(" first_target::_')
-
-    def _store(self, rule: str, name: str, value: str, rest: str) -> None:
-        """``name=value``; a register that was not set before is new in its line."""
-        holds_move = value == "moved_value"
-        facts = [f"set {name}", *([f"moved {name}"] if holds_move else [])]
-        when = SOMEONE_MOVED if holds_move else ""
-        form = f'"{name}=" {value if value in STATELESS else f"{value}::_"} {rest}'
-        again = f"{form}::{note(*facts)}"
-        if not self.dialect.parallel_assign:
-            self.add(rule, again, when=when)
-            return
-        fresh = f"{form}::{note(*facts, f'spent {name}')}"
-        self.add(rule, fresh, when=both(when, fails(f"set {name}")))
-        self.add(rule, again, when=both(when, holds(f"set {name}")))
-
-    def _elicit(self) -> None:
-        limit = numbers(self.settings.max_move_tokens)
-        for remaining in range(1, TARGETS + 1):
-            rest = f"after_moves_{remaining}"
-            for name in STRINGS:
-                change = note(f"set {name}", f"moved {name}")
-                self.add(f"moves_{remaining}", f'"{name}" {rest}::{change}')
-            if remaining > 1:
-                self.add(rest, f'", " moves_{remaining - 1}::_')
-            self.add(rest, f'", " {limit} ")" next::_', '")" next::_')
-        for player in dict.fromkeys((self.main, *self.settings.players)):
-            rule, opening = self._seat("elicit", player)
-            self.add(rule, f"{opening} moves_{TARGETS}::{note(f'moved {player}')}")
-
-    def _seat(self, line: str, player: str) -> tuple[str, str]:
-        """The rule of a player's lines, and how they begin: black's name is left out."""
-        name = "" if player == syn.MAIN_PLAYER else f"{player}, "
-        return f"{line}_{'main' if player == self.main else 'other'}", f'"{line}({name}"'
-
-    def _ensure(self) -> None:
-        self.add("ensure", '"ensure(" conditions::_ ")" next::_', when=SOMEONE_MOVED)
-        self.add("conditions", *repetitions("condition::_", ' ", " ', 2))
-
-    def _reward(self) -> None:
-        """Rewards of players that have moved; ``env`` keeps a reward in one dialect only."""
-        after_pay = "end" if self.settings.ends_at_reward else f"next::{note('paid')}"
-        main_moved, partner = f"moved {self.main}", syn.PARTNERS.get(self.main)
-        for player in dict.fromkeys((self.main, *self.settings.players)):
-            if player == "env" and not self.dialect.env_rewarded:
-                continue
-            rule, opening = self._seat("reward", player)
-            form, moved = f'{opening} sum::_ ")"', holds(f"moved {player}")
-            if player == self.main:
-                self.add(rule, f"{form} {after_pay}", when=moved)
-            elif player == partner:  # its gain is a loss of the main player, which is so paid too
-                self.add(rule, f"{form} next::_", when=both(moved, fails(main_moved)))
-                self.add(rule, f"{form} {after_pay}", when=both(moved, holds(main_moved)))
-            else:
-                self.add(rule, f"{form} next::_", when=moved)
-
-    def _reveal(self) -> None:
-        """Reveals to players who do not see everything."""
-        self.add("values", *repetitions("names::_", ' ", " ', TARGETS))
-        for player in self.settings.players:
-            if player not in syn.OMNISCIENT:
-                self.add("reveal", f'"reveal({player}, " values::_ ")" next::_')
-
-    def _loops(self) -> None:
-        """Each flag is placed once and jumped to by one replay behind it."""
-        first, second = syn.FLAGS
-        # two loops inside each other stay within MAX_STEPS
-        times = numbers(isqrt(syn.MAX_STEPS // self.settings.max_lines) - 1)
-        for flag in syn.FLAGS:
-            free = fails(f"placed {flag}")
-            if flag == first and self.dialect.flag_order:
-                free = both(free, fails(f"placed {second}"))
-            self.add("beacon", f'"beacon({flag})" next::{note(f"placed {flag}")}', when=free)
-            ready = both(holds(f"placed {flag}"), fails(f"taken {flag}"))
-            taken = note(f"taken {flag}")
-            self.add("replay", f'"replay({flag}, " {times} ")" next::{taken}', when=ready)
-
-    # -- strings and conditions ------------------------------------------------------------------
-
-    def _strings(self) -> None:
-        """``names``: registers and cuts, joined; ``moved_names`` hold a move, ``still_names`` none.
-
-        What a register holds decides the bits of the register that stores it, so the two are
-        separate rules: were one text of both, the grammar would be in two states at once.
-        """
-        for name in STRINGS:
-            can_read, moved = readable(name), f"moved {name}"
-            self.add("register", f'"{name}"', when=can_read)
-            self.add("moved_register", f'"{name}"', when=both(can_read, holds(moved)))
-            self.add("still_register", f'"{name}"', when=both(can_read, fails(moved)))
-        for name in self.constants:
-            self.add("register", f'"{name}"')
-            self.add("still_register", f'"{name}"')
-        any_one, moved_one, still = "register::_", "moved_register::_", "still_register::_"
-        cuts = ('" // "', '" % "')
-        self.add("piece", any_one, *(f"{any_one} {cut} {any_one}" for cut in cuts))
-        self.add("moved_piece", moved_one, *(f"{moved_one} {cut} {any_one}" for cut in cuts))
-        self.add("moved_piece", *(f"{any_one} {cut} {moved_one}" for cut in cuts))
-        self.add("still_piece", still, *(f"{still} {cut} {still}" for cut in cuts))
-        most, plus = self.settings.max_joined, ' " + " '
-        self.add("names", *repetitions("piece::_", plus, most))
-        self.add("value", *repetitions("still_piece::_", plus, most))
-        self.add("few", *repetitions("piece::_", plus, BESIDE))
-        sides = ("moved_piece::_", 'moved_piece::_ " + " few::_')
-        self.add("moved_names", *sides, *(f'few::_ " + " {side}' for side in sides))
-        self.add("moved_value", "moved_names::_")
-        self.add("literal", rf'/"[ !#-\[\]-~]{{0,{LITERAL}}}"/')
-        self.add("story", '"story()"')
-        if self.dialect.story_arguments:
-            self.add("story", '"story(" /[1-9][0-9]?/ ")"', '"story(" literal ")"')
-
-    def _conditions(self) -> None:
-        """Comparisons of sums; statements about a move, which may have two quoted parts as in «no
-        common words»."""
-        self.add("bound", "/0|[1-9][0-9]{0,2}/", "term::_")
-        self.add("condition", *(f'short_sum::_ " {sign} " bound::_' for sign in syn.COMPARATORS))
-        if self.settings.truths:
-            quoted = 'literal " + " {} " + " literal " + " {}'
-            self.add("statement", "moved_names::_", quoted.format("moved_names::_", "names::_"))
-            self.add("statement", quoted.format("names::_", "moved_names::_"))
-            calls = (f'"{word}(" statement::_ ")"' for word in ("is_true", "is_false"))
-            self.add("condition", "statement::_", *calls)
-
-    # -- sums ------------------------------------------------------------------------------------
-
-    def _sums(self) -> None:
-        """``sum``, of a reward, and ``short_sum``, of a condition.
-
-        A term is a chain of registers, target | prefix, outer, each named at most once in it (a
-        named one is spent), so that no string is scored against itself; and it holds a move,
-        because every reward must depend on one. ``any_N``, ``compared_N`` (targets; ``compared``
-        must be followed by a prefix), ``prefix_N`` and ``outer_N`` take up to N further registers.
-        """
-        most, can_read = self.settings.max_joined, self.readable_strings()
-        for kind in syn.XENT_KINDS:
-            target = "any" if kind in ALONE else "compared"
-            when = "" if kind in ALONE else self.readable_strings(2)
-            self.add("term", f'"{kind}(" {target}_{most}::_', when=when)
-        prefix, outer = f'" | " prefix_{most}::_', f'", " outer_{BESIDE}::_'
-        following = {"any": prefix, "compared": prefix, "prefix": outer}
-        for part in (*following, "outer"):
-            for remaining in range(1, 1 + (BESIDE if part == "outer" else most)):
-                self._register(part, remaining)
-                after = f"after_{part}_{remaining}"
-                if remaining > 1:
-                    spare = self.readable_strings(2) if part == "compared" else can_read
-                    self.add(after, f'" + " {part}_{remaining - 1}::_', when=spare)
-                if part in following:
-                    self.add(after, following[part], when=can_read)
-                if part != "compared":
-                    self.add(after, '")"', when=holds("seen"))
-        self.add("further", '" + " term::_', '" - " term::_')
-        for name, terms in (("sum", self.settings.max_terms), ("short_sum", 2)):
-            for count in range(terms):
-                rest = " further::_" * count
-                self.add(name, f"term::_{rest}", f'"-" term::_{rest}')
-
-    def _register(self, rule: str, remaining: int) -> None:
-        """One register; if it is the last that can be named, the term must hold a move by then."""
-        name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
-        move_seen = holds("seen") if (rule, remaining) == ("outer", 1) else ""
-        for register in STRINGS:
-            can_read, moved = readable(register), f"moved {register}"
-            about = f'"{register}" {after}::{note(f"spent {register}", "seen")}'
-            self.add(name, about, when=both(can_read, holds(moved)))
-            beside = f'"{register}" {after}::{note(f"spent {register}")}'
-            self.add(name, beside, when=both(both(can_read, fails(moved)), move_seen))
-        for register in self.constants:
-            self.add(name, f'"{register}" {after}::_', when=move_seen)
+    The bits can be counted but not subtracted: for some number n at least n + ``least`` are set
+    and at most n spent, and every spent register is set.
+    """
+    if len(constants) >= least:
+        return "true"
+    set_range, spent_range = (_range(f"{x} {STRINGS[0]}", len(STRINGS)) for x in ("set", "spent"))
+    cases = (
+        f"and(bit_count_ge({set_range}, {n + least}), bit_count_le({spent_range}, {n}))"
+        for n in range(len(STRINGS) - least + 1)
+    )
+    return reduce("or({}, {})".format, cases)
