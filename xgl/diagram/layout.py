@@ -300,19 +300,16 @@ class _Layout(Sheet):
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
         """Constant strings stand side by side, others in rows of their own."""
-        row = set[str]()
-        targets = assign.targets
-        if self.parallel:  # all is read before any target is set, but for registers by themselves
-            names, late = [name for name, _ in targets], syn.Literal | syn.Story | syn.Register
-
-            def turn(at: int) -> int:
-                source, rest = getattr(targets[at][1], "name", ""), targets[at + 1 :]
-                is_late = isinstance(targets[at][1], late)
-                is_overwritten = any(n == source and not isinstance(v, late) for n, v in rest)
-                return 2 * (source in names[:at] or not is_overwritten) if is_late else 1
-
-            targets = tuple(targets[at] for at in sorted(range(len(targets)), key=turn))
-        for name, value in targets:
+        names, row = [name for name, _ in assign.targets], set[str]()
+        # Where all is read before any target is set, but for registers by themselves, what reads
+        # an earlier target is drawn before that target.
+        anchors = {
+            at: place(self, value, cycle(page.STROKES), -1)
+            for at, (_, value) in enumerate(assign.targets)
+            if self.parallel and not isinstance(value, syn.Register)
+            if not {*names[:at]}.isdisjoint(reads(value))
+        }
+        for at, (name, value) in enumerate(assign.targets):
             if row and (not _is_square(value) or name in row):
                 self.y += ROW
                 row = set()
@@ -322,17 +319,14 @@ class _Layout(Sheet):
                 key = self.key(value.value) if isinstance(value, syn.Literal) else ""
                 self.square(self._begin(name, y, order), y, key, order)
             else:
-                self._star(name, value, order)
+                anchor = anchors.get(at) or place(self, value, cycle(page.STROKES), -1)
+                y = self.y + ROW / 2
+                anchor.touch(y)
+                dash = page.CARRY if isinstance(value, syn.Register) else anchor.dash
+                self.line((anchor.x, y), (self.lanes[name], y), dash=dash)
+                self.star(self._begin(name, y, order), y, order=order)
+                self.y += ROW
         self.y += ROW if row else 0
-
-    def _star(self, name: str, value: object, order: int) -> None:
-        anchor = place(self, value, cycle(page.STROKES), -1)
-        y = self.y + ROW / 2
-        anchor.touch(y)
-        dash = page.CARRY if isinstance(value, syn.Register) else anchor.dash
-        self.line((anchor.x, y), (self.lanes[name], y), dash=dash)
-        self.star(self._begin(name, y, order), y, order=order)
-        self.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         player, top, colours = elicit.player, self.y, page.PLAYERS[elicit.player]

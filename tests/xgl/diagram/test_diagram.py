@@ -12,7 +12,7 @@ from support.programs import PROGRAMS
 
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
-from xgl.diagram.sheet import cells, plain, shorten, text_width, triangle, wrap
+from xgl.diagram.sheet import LANE, cells, plain, shorten, text_width, triangle, wrap
 from xgl.diagram.svg import Element
 from xgl.language import syntax as syn
 from xgl.language.visitors import find
@@ -163,14 +163,22 @@ def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -
 
 
 @pytest.mark.parametrize(
-    ("targets", "s_first"),
-    [("s=t, t=x + c", True), ("t=x + c, s=t", False), ("s=t, x=s + c, t='e'", False)],
+    ("targets", "lane", "is_old"),
+    [
+        *(("s=t, t=x + c", 1, True), ("t=x + c, s=t", 1, False), ("s=t, x=s + c", 0, True)),
+        *(("s=t + c, t=s + c", 0, True), ("x=s, s=x + c", 2, True)),
+    ],
 )
-def test_a_register_by_itself_is_read_as_it_is_stored(targets: str, s_first: bool) -> None:
-    code = f"assign(s=story(), t=story())\nelicit(x, 4)\nassign({targets})\nreward(xed(s | t))"
-    one, other = (points(star)[0] for star in marks(code, "assigned", "xent"))
-    assert (one[0] < other[0]) is s_first, "lanes from left to right: s, t"
-    assert one[1] < other[1]
+def test_a_register_by_itself_is_read_as_it_is_stored(
+    targets: str, lane: int, is_old: bool
+) -> None:
+    code = f"assign(s=story(), t=story())\nelicit(x, 4)\nassign({targets})"
+    x = 60 + lane * LANE
+    [star] = (
+        y for star in marks(code, "assigned", "xent") for at, y in points(star)[:1] if at == x
+    )
+    [read] = (place(dot, "cy") for dot in marks(code, "use", "xent") if place(dot, "cx") == x)
+    assert (read < star) is is_old
 
 
 def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:
