@@ -71,7 +71,8 @@ class Mutate(MetaSampler):
         """At most ``n`` children; fewer if a parent has too little to vary."""
         settings = self.settings.widen(len(scope))
         players = admitted_players(parent, settings.players)
-        context = editor.EditContext(settings, players, filled_constants(parent), main=role)
+        constants = filled_constants(parent)
+        context = editor.EditContext(settings, players, constants, parent.dialect, main=role)
         others = [x for x in scope if x.game_id != parent.game_id and x.dialect == parent.dialect]
         pairs = [(other.game_id, editor.donor_lines(other.program, context)) for other in others]
         donors = [(game_id, lines) for game_id, lines in pairs if lines]

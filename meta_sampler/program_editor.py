@@ -16,7 +16,17 @@ from meta_sampler.soundness import Lines, foreign, splice
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.syntax import Program
-from xgl.language.visitors import children, descendants, of_type, reads, rebuild, rename, writes
+from xgl.language.visitors import (
+    children,
+    descendants,
+    of_type,
+    read_unset,
+    reads,
+    rebuild,
+    rename,
+    stores,
+    writes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,7 @@ class EditContext:
     """Players that a child may name."""
     constants: tuple[str, ...]
     """Registers of types a, b, c that the metadata fill."""
+    dialect: str
     donor: Lines = ()
     """Another program of the scope for crossover and composition; empty if there is none."""
     main: str = syn.MAIN_PLAYER
@@ -76,26 +87,29 @@ class LiveRegisters(NamedTuple):
 def registers_at(lines: Lines, position: int, context: EditContext) -> LiveRegisters:
     """What is set before line ``position``, reading straight down."""
     live: dict[str, None] = dict.fromkeys(context.constants)
-    move_registers: dict[str, None] = {}
-    recent: dict[str, None] = {}
+    move_registers, recent = dict[str, None](), dict[str, None]()
+
+    def depends(node: Any) -> tuple[bool, bool]:
+        if isinstance(node, syn.Elicit):
+            return node.player == context.main, True
+        names = set(reads(node))
+        return not names.isdisjoint(move_registers), not names.isdisjoint(recent)
+
     for line in lines[:position]:
         if isinstance(line, syn.Elicit):
-            recent = dict.fromkeys(line.registers)
-            _mark(move_registers, line.registers, line.player == context.main)
-        elif isinstance(line, syn.Assign):
-            for name, value in line.targets:
-                names = set(reads(value))
-                _mark(move_registers, (name,), bool(names & move_registers.keys()))
-                _mark(recent, (name,), bool(names & recent.keys()))
-        live |= dict.fromkeys(writes(line))
+            recent.clear()
+        for name, answers in stores(line, context.dialect, depends):
+            of_main, of_last = zip(*answers, strict=True)
+            _mark(move_registers, name, any(of_main))
+            _mark(recent, name, any(of_last))
+            live[name] = None
     return LiveRegisters(tuple(live), tuple(move_registers), tuple(recent))
 
 
-def _mark(marks: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
-    for name in names:
-        marks.pop(name, None)  # set again, it moves to the end: the order is that of the last value
-        if holds:
-            marks[name] = None
+def _mark(marks: dict[str, None], name: str, holds: bool) -> None:
+    marks.pop(name, None)  # set again, it moves to the end: the order is that of the last value
+    if holds:
+        marks[name] = None
 
 
 def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
@@ -182,7 +196,7 @@ def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines:
     new_lines: list[syn.Instruction] = []
     live: dict[str, None] = dict.fromkeys(context.constants)
     for line in lines:
-        unset = [name for name in dict.fromkeys(reads(line)) if name not in live]
+        unset = [name for name in read_unset([line], context.dialect) if name not in live]
         names = {name: one_of(rng, tuple(live)) for name in unset}
         new_lines.append(rebuild(line, partial(rename, names=names)) if names else line)
         live |= dict.fromkeys(writes(line))

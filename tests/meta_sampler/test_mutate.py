@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -19,7 +20,7 @@ from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, Provenance
 from meta_sampler.mutate import NEEDS, OPERATORS
-from meta_sampler.program_editor import PRUNE
+from meta_sampler.program_editor import PRUNE, EditContext, rebind_reads, registers_at
 from meta_sampler.registry import Portfolio, make
 from meta_sampler.soundness import FIT, KnownGames, fit, move_tokens
 from meta_sampler.symbolic import normal_form
@@ -113,11 +114,10 @@ def test_caps_widen_with_the_scope(limits: MutateSettings, games: int, widening:
 @settings(max_examples=8)
 @given(PARENTS, SEEDS)
 def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: int) -> None:
-    limits = WIDE
-    first = children(parent, 4, seed, limits)
-    assert first == children(parent, 4, seed, limits)
-    assert first[:2] == children(parent, 2, seed, limits)[: len(first)]
-    assert first != children(parent, 4, seed + 1, limits)
+    first = children(parent, 4, seed, WIDE)
+    assert first == children(parent, 4, seed, WIDE)
+    assert first[:2] == children(parent, 2, seed, WIDE)[: len(first)]
+    assert first != children(parent, 4, seed + 1, WIDE)
 
 
 @settings(max_examples=8)
@@ -184,6 +184,14 @@ def test_operators_without_what_they_need_are_not_drawn() -> None:
     assert drawn
     assert {*NEEDS.values()} == {"players", "loops", "donor"}
     assert not NEEDS.keys() & drawn
+
+
+@pytest.mark.parametrize(("dialect", "moves"), [("paper", ()), ("xent", ("y",))])
+def test_operators_read_an_assign_as_its_dialect_does(dialect: str, moves: tuple[str, ...]) -> None:
+    code = "assign(s=story(), t=s)\nelicit(x, 4)\nassign(x=s, y=x + t)"
+    lines, context = xgl.parse(code, dialect).instructions, EditContext(WIDE, PLAYERS, (), dialect)
+    assert registers_at(lines, 3, context).move_registers == moves
+    assert rebind_reads(lines, context, Random(1)) == lines
 
 
 def test_observation_leads_the_draws_within_bounds() -> None:

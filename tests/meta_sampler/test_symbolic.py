@@ -167,7 +167,7 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
             rng = Random(f"{name}/{number_}")
             parent = rng.choice(pool)
             constants = filled_constants(parent)
-            context = EditContext(MutateSettings(players=PLAYERS), PLAYERS, constants)
+            context = EditContext(MutateSettings(players=PLAYERS), PLAYERS, constants, dialect)
             context = replace(context, donor=donor_lines(rng.choice(pool).program, context))
             lines = parent.program.instructions
             if NEEDS.get(name) == "loops":
