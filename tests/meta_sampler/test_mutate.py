@@ -22,12 +22,13 @@ from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, Pr
 from meta_sampler.mutate import NEEDS, OPERATORS
 from meta_sampler.program_editor import PRUNE, EditContext, rebind_reads, registers_at
 from meta_sampler.registry import Portfolio, make
-from meta_sampler.soundness import FIT, KnownGames, fit, move_tokens
+from meta_sampler.soundness import FIT, KnownGames, fit, has_loops, move_tokens
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import _unrolled
+from xgl.language.visitors import find
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""
@@ -65,7 +66,7 @@ def test_every_child_is_valid_reads_back_and_obeys_the_caps(
     parent: xgl.Game, seed: int, limits: MutateSettings
 ) -> None:
     own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
-    had_loops = _has(parent.program, syn.Replay)
+    had_loops = has_loops(parent.program)
     caps = limits.widen(len(parents.SCOPE[parent.dialect]))
     like = xgl.analyse(parent.program)  # a child may be as large as its parent
     for proposal in children(parent, 3, seed, limits):
@@ -83,28 +84,16 @@ def test_every_child_is_valid_reads_back_and_obeys_the_caps(
         players = {p for line in program.instructions if (p := getattr(line, "player", None))}
         assert players <= own | set(limits.players)
         if not limits.loops and not had_loops:
-            assert not _has(program, syn.Replay)
+            assert not has_loops(program)
         if not limits.truths:
-            assert _truths(program) <= _truths(parent.program)
-
-
-def _has(program: syn.Program, kind: type) -> bool:
-    return any(isinstance(line, kind) for line in program.instructions)
-
-
-def _truths(program: syn.Program) -> int:
-    lines = [line for line in program.instructions if isinstance(line, syn.Ensure)]
-    return sum(isinstance(c, syn.Truth) for line in lines for c in line.conditions)
-
-
-CAPS = ("max_lines", "max_steps", "max_stories", "max_move_tokens")
+            assert len(find(program, syn.Truth)) <= len(find(parent.program, syn.Truth))
 
 
 @given(SETTINGS, st.integers(0, 500), st.floats(0, 2))
 def test_caps_widen_with_the_scope(limits: MutateSettings, games: int, widening: float) -> None:
     limits = replace(limits, widening=widening)
     here, there = limits.widen(games), limits.widen(2 * games)
-    for name in CAPS:
+    for name in ("max_lines", "max_steps", "max_stories", "max_move_tokens"):
         first, now, then = (getattr(each, name) for each in (limits, here, there))
         assert first <= now <= then
         assert games > 1 or now == first

@@ -12,7 +12,7 @@ from support.programs import PROGRAMS
 
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
-from xgl.diagram.sheet import LANE, cells, plain, shorten, text_width, triangle, wrap
+from xgl.diagram.sheet import cells, plain, shorten, text_width, triangle, wrap
 from xgl.diagram.svg import Element
 from xgl.language import syntax as syn
 from xgl.language.visitors import find
@@ -163,22 +163,17 @@ def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -
 
 
 @pytest.mark.parametrize(
-    ("targets", "lane", "is_old"),
+    ("targets", "x", "is_old"),  # x of the lanes of s, t and x: 60, 124, 188
     [
-        *(("s=t, t=x + c", 1, True), ("t=x + c, s=t", 1, False), ("s=t, x=s + c", 0, True)),
-        *(("s=t + c, t=s + c", 0, True), ("x=s, s=x + c", 2, True)),
+        *(("s=t, t=x + c", 124, True), ("t=x + c, s=t", 124, False), ("s=t, x=s + c", 60, True)),
+        *(("s=t + c, t=s + c", 60, True), ("x=s, s=x + c", 188, True)),
     ],
 )
-def test_a_register_by_itself_is_read_as_it_is_stored(
-    targets: str, lane: int, is_old: bool
-) -> None:
+def test_an_assign_reads_what_its_dialect_reads(targets: str, x: float, is_old: bool) -> None:
     code = f"assign(s=story(), t=story())\nelicit(x, 4)\nassign({targets})"
-    x = 60 + lane * LANE
-    [star] = (
-        y for star in marks(code, "assigned", "xent") for at, y in points(star)[:1] if at == x
-    )
-    [read] = (place(dot, "cy") for dot in marks(code, "use", "xent") if place(dot, "cx") == x)
-    assert (read < star) is is_old
+    stars = dict(points(star)[0] for star in marks(code, "assigned", "xent"))
+    uses = {place(dot, "cx"): place(dot, "cy") for dot in marks(code, "use", "xent")}
+    assert (uses[x] < stars[x]) is is_old
 
 
 def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:
