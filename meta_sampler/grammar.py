@@ -242,7 +242,8 @@ def _for_each(form: str, name: str, choices: Iterable[str]) -> list[str]:
     """A form with each of the choices in place of a name; one that never holds if there is none."""
     if name not in form:
         return [form]
-    head, rest = re.fullmatch(r"(\S+: |    \| )(.*)", form).groups()
+    [head] = re.findall(r"^(?:\S+:|    \|) ", form)
+    rest = form.removeprefix(head)
     forms = [rest.replace(name, choice) for choice in choices] or [f'"-" %if {NEVER}']
     return [head + forms[0], *(f"    | {other}" for other in forms[1:])]
 
