@@ -382,7 +382,7 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
         if isinstance(reply, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
         if not usage.tokens:
-            log.warning("%s: it counts no tokens: only budget.seconds ends its use", settings.place)
+            log.warning("%s: it counts no tokens: no budget of them ends its use", settings.place)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
