@@ -119,6 +119,7 @@ MISTAKES = [
         ["meta_sampler=chat", "meta_sampler.settings.limit_parameter=messages"],
         r"settings\.limit_parameter: found 'messages', expected parameters that requests do not",
     ),
+    (["meta_sampler=chat", "meta_sampler.settings.limit_parameter=top_p"], r"found 'top_p', exp"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 
