@@ -239,7 +239,10 @@ def _configure(
     return experiment, experiment.resume(config, words)
 
 
-_FOLDERS = "judge.model", "judge.stories", "player.model", "player.npc"
+_FOLDERS = (
+    *(f"judge.{name}" for name in ("model", "stories", "second", "tokenizer")),
+    *("player.model", "player.npc", "meta_sampler.settings.model", "meta_sampler.settings.local"),
+)
 _WORDS = *BUILT_IN, CORPUS, JUDGE, BASE
 """Settings that may name a model's folder, and what is none there whatever folders there are."""
 
@@ -250,12 +253,15 @@ def pinned_settings(settings: Any, key: str = "") -> Any:
     as a model by its whole path and digest, but for measured players, whose names are what results
     go by."""
     if isinstance(settings, Mapping):
-        return {n: pinned_settings(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
-    if key == "growth.initial_scope":
+        whole = {n: pinned_settings(v, f"{key}.{n}".strip(".")) for n, v in settings.items()}
+        return whole | ({"model": settings["model"]} if "base_url" in settings else {})
+    if key in ("growth.initial_scope", "measure.games"):
         return tuple(whole_path(each) for each in settings)
+    if key == "meta_sampler.settings.cache" and settings not in (None, "auto"):
+        return str(user_path(settings).absolute())
     if key == "judge.stories" and is_text_file(settings):
         return whole_path(settings)
-    may_be_folder = key in _FOLDERS or key.startswith("judge.others.")
+    may_be_folder = key in _FOLDERS or key.startswith(("judge.others.", "measure.others."))
     if may_be_folder and settings not in _WORDS and is_folder(settings):
         return str(user_path(settings).absolute())
     is_model = isinstance(settings, str) and settings.startswith("adapter:")

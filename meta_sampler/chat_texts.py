@@ -158,6 +158,7 @@ MAX_ANSWER = 200_000
 _BULLET = re.compile(r"^\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
+_OPENING = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*+(\1?)|#.*""")
 """A quoted text, closed or not, or a comment."""
 _MARKS = re.compile(
@@ -215,9 +216,12 @@ def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
     for place, piece in enumerate(_FENCE.split(text)):
         lines, inside = piece.splitlines(), False
+        opening = _OPENING.search(piece)  # prose may be around JSON
+        start, end = (opening.start(), 1 + max(map(piece.rfind, "]}"))) if opening else (0, None)
         try:
-            texts = well_formed("\n".join(_strings(read_json(piece))))  # of escapes, too
-            lines = _FENCE.sub("", texts).splitlines()
+            texts = well_formed("\n".join(_strings(read_json(piece[start:end]))))  # of escapes, too
+            parts = piece[:start], _FENCE.sub("", texts), piece[end:] if end else ""
+            lines = [line for part in parts for line in part.splitlines()]
         except ValueError:  # no JSON
             inside = place % 2 == 1 and any(map(_is_call, lines))
         if place:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, Field
 
 from evo.config.compose import quoted, split_override
 from evo.config.models import Mebibytes, Others, Several, find_gpus
@@ -172,7 +172,7 @@ QUARTERS = 4
 class TrainConfig:
     """Self-play: PPO as in Table 4, by default over legal moves only."""
 
-    steps: Annotated[int, Strict(), Field(ge=QUARTERS * ROLLOUT)] = 24576
+    steps: Annotated[Count, Field(ge=QUARTERS * ROLLOUT)] = 24576
     """Steps of the learner on each game, in four quarters of whole rollouts of 2,048 steps. The
     paper's 1,000,000 would be rounded up."""
     masked: Flag = True

@@ -15,7 +15,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, Field
 
 from xgl.chat.settings import VariableName
 from xgl.language.canonical import RESERVED
@@ -44,8 +44,8 @@ def _check_others(others: dict[str, str]) -> dict[str, str]:
 
 
 Device = Annotated[str, AfterValidator(check_device), Role.RESUMABLE]
-Mebibytes = Annotated[int, Strict(), Field(ge=16)]
-Several = Annotated[int, Strict(), Field(ge=2)]
+Mebibytes = Annotated[Count, Field(ge=16)]
+Several = Annotated[Count, Field(ge=2)]
 Others = Annotated[dict[str, str], AfterValidator(_check_others)]
 """References of the models under a judge, by name."""
 

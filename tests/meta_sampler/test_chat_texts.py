@@ -44,6 +44,7 @@ ONE = {
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
     "a mark of UTF-8": f"\ufeff{PROGRAM}",
     "JSON": json.dumps({"code": f"```xgl\n{PROGRAM}\n```", "intent": "\ud800"}),
+    "JSON in prose": f"Here [it] is:\n{json.dumps([{'code': PROGRAM}])}\nIt pays for x.",
     "JSON in a fence": f"As JSON:\n```json\n{json.dumps([PROGRAM.splitlines()])}\n```",
 }
 

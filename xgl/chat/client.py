@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -303,11 +304,13 @@ class RequestBatch:
 
 
 def seconds_of(wait: str) -> float:
-    """The seconds that a header Retry-After asks for, in digits or until a date; 0 for neither."""
+    """The seconds that a header Retry-After asks for, in digits or until a date, without a zone in
+    UTC; 0 for neither."""
     if _SECONDS.fullmatch(wait):
         return float(wait)
     with suppress(ValueError, OverflowError):
-        return parsedate_to_datetime(wait).timestamp() - time.time()
+        date = parsedate_to_datetime(wait)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
     return 0.0
 
 
@@ -379,7 +382,7 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
         if isinstance(reply, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
         if not usage.tokens:
-            log.warning("%s: it counts no tokens: only budget.seconds ends its use", settings.place)
+            log.warning("%s: it counts no tokens: no budget of them ends its use", settings.place)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

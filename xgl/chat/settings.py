@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -67,8 +68,8 @@ OWN_PARAMETERS = ("model", "messages", "stream", "n", "seed")
 """What requests say themselves."""
 
 
-def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
-    if own := next((name for name in body or () if name in OWN_PARAMETERS), None):
+def _check_body(body: dict[str, Any] | None, others: Sequence[str] = ()) -> dict[str, Any] | None:
+    if own := next((name for name in body or () if name in (*OWN_PARAMETERS, *others)), None):
         raise ValueError(f"found {own!r}, expected parameters that requests do not set themselves")
     try:
         json.dumps(body, allow_nan=False)
@@ -80,7 +81,8 @@ def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
 BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
 Word = Annotated[str, Field(min_length=1)]
-ParameterName = Annotated[Word, AfterValidator(lambda name: _check_body({name: 0}) and name)]
+_SAMPLING = ("temperature", "top_p", "reasoning_effort")
+ParameterName = Annotated[Word, AfterValidator(lambda n: _check_body({n: 0}, _SAMPLING) and n)]
 
 
 @settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from types import SimpleNamespace
@@ -114,11 +115,15 @@ class ServerEngine(Engine):
 
 def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
-    [content] = ChatClient(settings).gather([lambda it: it.request("models", seconds=SECONDS)])
-    if isinstance(content, Fault):
-        reason = f"no answer ({content.message}), expected an OpenAI-compatible server there"
-        raise PlayerError(f"{settings.place}: {reason}")
-    listed = models if isinstance(models := lookup(read_json(content), "data"), list) else []
+    api = ChatClient(replace(settings, retries=client.RETRIES))
+    try:
+        [content] = api.gather(
+            [lambda it: it.persist(partial(it.request, "models", seconds=SECONDS))]
+        )
+    except PlayerError as error:
+        raise PlayerError(f"{error}; expected an OpenAI-compatible server there") from None
+    told = None if isinstance(content, Fault) else lookup(read_json(content), "data")
+    listed = told if isinstance(told, list) else []
     own = [each for each in listed if lookup(each, "id") == settings.model]
     window = lookup(own, 0, "max_model_len")
     # less the token that is asked for, which servers count too

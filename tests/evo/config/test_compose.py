@@ -119,6 +119,9 @@ MISTAKES = [
         ["meta_sampler=chat", "meta_sampler.settings.limit_parameter=messages"],
         r"settings\.limit_parameter: found 'messages', expected parameters that requests do not",
     ),
+    (["meta_sampler=chat", "meta_sampler.settings.limit_parameter=top_p"], r"found 'top_p', exp"),
+    (["judge.memory_mib=9223372036854775808"], r"memory_mib: found 9223372036854775808, expected"),
+    (["finetune.rollouts=9223372036854775808"], r"finetune\.rollouts: found .*, expected"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 

@@ -194,3 +194,12 @@ def test_files_are_named_by_their_whole_paths_and_other_entries_as_they_are(
     pinned = {"judge": model | {"model": str(tmp_path / "model")}, "game": model}
     assert pinned_settings({"judge": model, "game": model}) == pinned
     assert pinned_settings({"player": model})["player"]["npc"] == "base"
+    own, cache = str(tmp_path / "model"), str(tmp_path / "new")
+    sampler = {"meta_sampler": {"settings": {"model": "model", "cache": "new"}}}
+    assert pinned_settings(sampler)["meta_sampler"]["settings"] == {"model": own, "cache": cache}
+    sampler["meta_sampler"]["settings"]["base_url"] = "http://h/v1"
+    assert pinned_settings(sampler)["meta_sampler"]["settings"]["model"] == "model"
+    measure = pinned_settings({"measure": {"games": entries, "others": {"a": "model"}}})
+    assert measure == {"measure": {"games": tuple(expected), "others": {"a": own}}}
+    second = {"judge": {"second": "model", "tokenizer": "model"}}
+    assert set(pinned_settings(second)["judge"].values()) == {own}

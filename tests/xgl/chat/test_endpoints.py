@@ -97,5 +97,5 @@ def test_what_may_be_used_is_asked_once(answer: Answer, caplog: pytest.LogCaptur
     with ChatServer(lambda request: answer) as server:
         ask_once([settings_of(server.url, **usual), settings_of(server.url, **usual)])
         assert len(server.received) == 1
-        assert ("counts no tokens" in caplog.text) == (answer == reply("yes", usage=None))
+        assert ("no tokens: no budget of" in caplog.text) == (answer == reply("yes", usage=None))
         assert server.received[0].body["max_tokens"] == ChatSettings(model="m").answer_tokens

@@ -104,11 +104,16 @@ def test_sequences_go_in_batches_each_once(server: CompletionsServer) -> None:
     assert len(server.batches) == 4
 
 
-def test_a_server_that_is_away_is_one_sentence(server: CompletionsServer) -> None:
+def test_a_server_that_is_away_is_one_sentence(
+    server: CompletionsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xgl.chat.client.FIRST_BACKOFF", 0.01)
     with pytest.raises(ModelNotFoundError, match=r"no answer .* expected an OpenAI-compatible"):
         check_judge("vllm:embedded@http://127.0.0.1:9/v1")
     with pytest.raises(ModelNotFoundError, match=r"expected vllm:MODEL@http"):
         check_judge("vllm:embedded")
+    lists = iter([Sent(503), Sent(503), server.models])
+    monkeypatch.setattr(CompletionsServer, "models", property(lambda _: next(lists)), raising=False)
     check_judge(f"vllm:embedded@{server.url}")
 
 

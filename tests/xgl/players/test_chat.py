@@ -19,6 +19,7 @@ import pytest
 from support.chat_server import TOKENS, HangUp, Received, Sent, completion, move, refusal, reply
 from support.chat_turns import CODE, KEY, Chat, texts, turn
 
+from xgl.chat.client import seconds_of
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, ConfigError, OversizeError, PlayerError
 from xgl.runtime.requests import Item, Move
@@ -291,6 +292,15 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
     assert pauses[:2] == [7, 9]
     bounds = zip(pauses[2:7], (4, 8, 16, 32, 60), strict=True)
     assert all(most / 2 <= seconds <= most for seconds, most in bounds)
+
+
+def test_a_date_without_a_zone_is_one_of_utc() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        seconds = seconds_of("Fri, 01 Jan 2100 00:00:00") - seconds_of("Fri, 01 Jan 2100 00:00 GMT")
+    time.tzset()
+    assert seconds == pytest.approx(0, abs=60)
 
 
 def test_the_key_stays_in_the_environment(
