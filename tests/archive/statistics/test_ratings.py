@@ -18,6 +18,7 @@ from support.rows import row, write
 
 from archive import Archive
 from archive.__main__ import main
+from archive.errors import RatingError
 from archive.ratings.preferences import Preference, wins
 from archive.schema import TaskId
 from archive.statistics import ratings as rating
@@ -175,6 +176,13 @@ def test_a_player_of_two_runs_is_one_while_its_plays_are_and_levels_are_shared(
         write(folder, measures=[row("measures", **ids, role="black", b=level)])
     capsys.readouterr()
     assert "found levels of b from 1 to 2 bits" in error_of(capsys, main, "ratings", first, second)
+
+
+def test_runs_share_every_level() -> None:
+    levels = dict.fromkeys(("b", "theta", "m", "floor"), 1.0)
+    for name in levels:
+        with pytest.raises(RatingError, match=f"found levels of {name} from 1 to 2 bits"):
+            rating._require_same_levels(TaskId("game", "black"), [levels, levels | {name: 2.0}])
 
 
 @pytest.mark.parametrize(
