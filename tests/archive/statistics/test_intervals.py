@@ -109,9 +109,6 @@ def test_a_gain_just_clear_is_bounded_over_itself() -> None:
     assert math.inf > bounds.high >= 1 - 1e-9
 
 
-# -- Gains pair plays of the same seeds; C, V and the specific share by hand -----------------------
-
-
 def sample(own: list[float], permuted_scores: list[float]) -> Plays:
     seeds = np.array([(index, index) for index in range(len(own))])
     return Plays(seeds, np.array(own), np.array(permuted_scores))

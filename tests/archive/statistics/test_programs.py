@@ -106,8 +106,6 @@ def test_bounds_on_a_win_rate_are_never_a_point(tallies: list[tuple[int, int]]) 
     assert high - low > 0.03
 
 
-# -- The score of the paper's main table, from the counts that its authors published ---------------
-
 GPT_4O_MINI = """
 15 0 0 0(1) 11 9 14 0 13 0 0 0 14(1) 1 2 0 4 0 1 0 1 5 5 5 0 0 3 0 0 0 1 6 0 0 0 0 0
 0 0 0 1 2 0 0 4 0 2 0 0 14 13 0(3) 0(2) 1 1 0 0(1) 0 0 1 0 3 0 0(8) 3(2) 0 8(4) 0 1(1) 1 3 1 0 6 3
@@ -168,6 +166,7 @@ def test_fresh_games_are_hardly_ever_won_by_equals() -> None:
     )
     assert fewest == 24
     assert not programs.passes(programs.PairPurpose.SELECTION, 4, 5), "above 80 %"
+    assert programs.winnow([1, 1, 2], 2) == [1], "the rightmost of equal ones"
     assert programs.similarity([1, 1, 2], [1]) == 3 / 4, "a hash counts as often as it occurs"
     assert binom.sf(fewest - 1, 30, 0.5) == pytest.approx(0.0007, abs=5e-5)
     assert binom.sf(fewest - 1, 30, 0.9) > 0.97

@@ -124,9 +124,6 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
     assert acceptances / 250 <= 0.05
 
 
-# -- From gains to verdicts: what fine-tuning makes worse is never accepted ------------------------
-
-
 TEST_LOOKS = Looks((96, 192), 0.05)
 PARENT, CANDIDATE = TaskId("parent", "black"), TaskId("candidate", "black")
 

@@ -98,6 +98,7 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     assert high.elo > low.elo
     assert high.mean > low.mean
     assert ratings.games[0].separates == ("high", "low")
+    assert [*map(len, rating.largest_contributions(ratings, 1))] == [1, 2], "of what is taken too"
     assert ratings.above[0].tolist() == [0.5, 1.0]
     assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])
 
@@ -108,6 +109,7 @@ def test_a_game_in_two_roles_is_two_tasks() -> None:
     block = rating.RatedBlock(("ann", "bob"), tasks, outcomes, np.zeros(2), ())
     ratings = rating.rate_block(block, QUESTION)
     assert set(as_json(ratings)["by_game"]["ann"]) == {task.key for task in tasks}
+    assert {game.separation for game in ratings.games} == {0.5, 1.0}, "whoever is the better one"
     console = Console(record=True, width=200, file=io.StringIO())
     show(ratings, console)
     assert "aaaa1111:alice" in console.export_text()
@@ -122,9 +124,6 @@ def test_an_id_names_settings_models_games_and_outcomes(tmp_path: Path) -> None:
     ]
     assert rating.rating_id(first) == rating.rating_id(again)
     assert rating.rating_id(first) not in map(rating.rating_id, others)
-
-
-# -- ``python -m archive ratings``: tables that are hardly any, and those that are none ------------
 
 
 PLAIN = draw_scores(0, THREE)

@@ -142,8 +142,6 @@ def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
     assert measure.xent_measure(np.ones(1), np.ones((1, 9))).mean == Interval(1.0, 1.0, 1.0)
 
 
-# -- The best known scores of maps, and how far players are from them ------------------------------
-
 BITS = st.floats(-100, 100, allow_nan=False)
 
 
