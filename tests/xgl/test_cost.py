@@ -106,9 +106,6 @@ def test_texts_are_searched_and_folded_within_the_meter(code: str, table: Any) -
     assert play.outcome == "oversize", play.reason
 
 
-# -- the law, searched ---------------------------------------------------------------------------
-
-
 def test_a_short_search_for_cost_breaks_no_law() -> None:
     assert search(count=50, seed=1) == []
 

@@ -72,9 +72,6 @@ def test_cross_fitting_takes_away_what_noise_gave() -> None:
     assert fit.task_masses.sum() == pytest.approx(1)
 
 
-# -- Elo by maximum likelihood ---------------------------------------------------------------------
-
-
 def test_expected_wins_are_the_wins() -> None:
     table = judge_means(1, 20, 5)
     ratings = elo(table)
@@ -88,8 +85,6 @@ def test_a_model_that_won_everything_has_an_elo() -> None:
     first, second, third = elo(antisymmetric(np.ones((2, 3, 3))))
     assert first > second > third
 
-
-# -- The simulated path of improvement, and redundant tasks against one model ----------------------
 
 SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
 

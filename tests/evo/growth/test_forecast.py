@@ -44,9 +44,6 @@ def test_the_parent_that_yielded_more_is_drawn_more_often_and_no_other_dies_out(
     assert counts["a"] > counts["c"] > counts["b"] > 0
 
 
-# -- the chance of an acceptance test --------------------------------------------------------------
-
-
 SELECTION = Looks((32, 96), 0.05)
 TEST = Looks((96, 192), 0.01)
 VALUES = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, DecisionRule.VALUES)

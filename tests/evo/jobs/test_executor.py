@@ -31,13 +31,8 @@ from xgl.errors import ConfigError
 @pytest.mark.parametrize(
     ("cores", "gpus", "share", "count"),
     [
-        (2, [0], 0, 2),
-        (64, [], 0, 8),
-        (64, [2], 0.5, 4),
-        (64, [2], 0.1, 8),
-        (64, [8, 8], 3, 4),
-        (64, [0.5, 1.5], 0.25, 8),
-        (64, [6], 0.6, 6),
+        *((2, [0], 0, 2), (64, [], 0, 8), (64, [2], 0.5, 4), (64, [2], 0.1, 8)),
+        *((64, [8, 8], 3, 4), (64, [0.5, 1.5], 0.25, 8), (64, [6], 0.6, 6)),
     ],
 )
 def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(

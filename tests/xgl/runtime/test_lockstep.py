@@ -68,9 +68,6 @@ def _can_be_played(program: xgl.Program) -> bool:
     return ensures <= 3 and not xgl.analyse(program).faults
 
 
-# -- A game one step at a time is the game that ``play_all`` plays ---------------------------------
-
-
 SCRIPT = ("good words & more", "a hen", "", "rain fell on the old red boat", "no")
 PAIR = xgl.game(xgl.parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x | y))"))
 

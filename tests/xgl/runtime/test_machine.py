@@ -136,9 +136,6 @@ def test_what_the_judge_cannot_read_ends_the_game_and_scores_stay(table: Any) ->
     assert table.play(code.format('reward(xent("a b c d"))'), "m").outcome == "finished"
 
 
-# -- ensures: what holds, whom a failure sends back, who forfeits ----------------------------------
-
-
 @DIALECTS
 def test_a_failed_ensure_goes_back_to_its_elicit(table: Any, dialect: str) -> None:
     code = 'elicit(s, t)\nassign(x=s)\nensure("so " + s)\nelicit(y)'
