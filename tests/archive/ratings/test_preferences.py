@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as npst
 from support.payoffs import antisymmetric, judge_means
 
 from archive.errors import RatingError
+from archive.ratings import preferences
 from archive.ratings.paper import System, improvement_path, utilities
 from archive.ratings.preferences import KING, REBEL, TASK, elo, king_of_the_hill, margins, wins
 from archive.ratings.rating import EquilibriumKind, bootstrap, cross_fit, rate, rate_models
@@ -60,6 +61,12 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
         [masses_more[:, np.array(tasks) == t].sum(axis=1) for t in range(3)], 1
     )
     assert merged_masses == pytest.approx(masses, abs=1e-6)
+
+
+def test_copies_of_a_task_are_drawn_together() -> None:
+    copies = [np.zeros((1, 2, 2))] * 2 + [wins(np.array([[1.0], [0.0]]))]
+    drawn = {tuple(preferences.resample_tasks(copies, (seed,))[1].tolist()) for seed in range(20)}
+    assert drawn == {(0, 1), (2,), (0, 1, 2)}
 
 
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
