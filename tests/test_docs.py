@@ -175,8 +175,6 @@ def test_a_program_is_valid(block: Block) -> None:
     assert len(problems) < len(DIALECTS), problems
 
 
-# -- every command is accepted: a run composes, what reads an archive reads the example ------------
-
 CLUSTERS = "docs/how-to/scaling.md"
 INSIDE = re.compile(r"python -m evo\.run (?:.|\n)*?name=\w+")
 """A run in a file for SLURM or Kubernetes, which only the page of clusters shows."""

@@ -55,18 +55,15 @@ def test_every_imported_package_is_required_somewhere() -> None:
     )
     requirements |= {*sys.stdlib_module_names, "markupsafe", *OTHERS}  # markupsafe: of jinja2
     statement = re.compile(r"^ *(?:from|import) ([a-z_]\w*)[\w.]*(?: import .*)?$", re.MULTILINE)
+    strings = re.compile(r'"""(.|\n)*?"""')
     missing_packages = {
         (match[1], path.name)
         for package in ("archive", "evo", "meta_sampler", "xgl")
         for path in (ROOT / package).rglob("*.py")
-        for match in statement.finditer(without_strings(path.read_text(encoding="utf-8")))
+        for match in statement.finditer(strings.sub("", path.read_text(encoding="utf-8")))
         if match[1] not in requirements
     }
     assert not missing_packages
-
-
-def without_strings(code: str) -> str:
-    return re.sub(r'"""(.|\n)*?"""', "", code)
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])

@@ -136,7 +136,7 @@ def test_a_game_in_two_roles_is_two_games_everywhere(tmp_path: Path) -> None:
         assert {each["game"] for each in graph["games"]} == set(keys)
         assert printed(matrix.show_components, graph).count("aaaa1111:alice") == 2
         assert set(inspection.gather(run)["accepted"]) == set(keys)
-        answer = cover.gather(run, CoverQuestion(0.9, *run.deciding_value, False, False))
+        answer = cover.gather(run, CoverQuestion(1.0, *run.deciding_value, False, False))
         show = partial(cover.show, programs={tasks[0].game_id: ""})
         taught = printed(lambda what, console: show(what, console=console), answer)
         assert taught.count("aaaa1111:alice") == 3

@@ -64,8 +64,6 @@ def test_a_killed_process_of_ones_own_node_ends_the_run_in_one_sentence(
     assert commands("archive", "verify", "runs/cut").returncode == 0
 
 
-# -- Ray on one machine: what listens where, and a run whose Ray is killed -------------------------
-
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from functools import partial
 from typing import Any
 
 import psutil
@@ -41,9 +42,8 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 def test_a_worker_killed_mid_task_and_then_ctrl_c(commands: Any, whole: dict[str, Any]) -> None:
     """Of two workers, the first that fine-tunes is killed."""
-    driver = commands.start(
-        "hurt", "cluster.workers=2", start_new_session=True, preexec_fn=_heed_ctrl_c
-    )
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # ignored in the background
+    driver = commands.start("hurt", "cluster.workers=2", start_new_session=True, preexec_fn=heed)
     while not (at_work := [each for each in _descendants(driver.pid) if _trains(each)]):
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.1)
@@ -58,11 +58,6 @@ def test_a_worker_killed_mid_task_and_then_ctrl_c(commands: Any, whole: dict[str
     process = commands("evo.run", "resume=runs/hurt", "cluster.workers=1")
     assert process.returncode == 0, process.stderr
     assert commands.science("hurt") == whole
-
-
-def _heed_ctrl_c() -> None:
-    """A process begun in the background, as tests may be, ignores SIGINT."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _trains(process: psutil.Process) -> bool:

@@ -146,9 +146,6 @@ def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Rando
                 assert (result.game is None) == bool(result.errors)
 
 
-# -- The lesson and the prompt say what the language is, no more and no less -----------------------
-
-
 SETTINGS = ChatSamplerSettings()
 
 

@@ -93,9 +93,6 @@ def test_a_window_without_room_is_refused() -> None:
         Local(replace(SMALL, max_tokens=512)).propose(PARENT["xent"], [], 1, 1)
 
 
-# -- The grammar of XGL against the parser, and which games of the papers it admits ----------------
-
-
 PLAIN = LocalSettings(max_lines=12, max_move_tokens=16, players=syn.PLAYERS, ends_at_reward=False)
 WIDE = replace(PLAIN, truths=True, loops=True)
 KINDS = {"wide": WIDE, "no statements": PLAIN, "search": LocalSettings()}

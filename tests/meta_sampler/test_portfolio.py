@@ -33,9 +33,6 @@ def test_a_mistake_is_one_sentence(sampler: str, values: dict[str, Any], sentenc
     assert "sk-123" not in str(error.value)
 
 
-# -- A portfolio: each list from one sampler, by kl-UCB on what the candidates of each came to -----
-
-
 GAME = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
 
 

@@ -84,8 +84,6 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
     return play_count
 
 
-# -- rewriting a program -------------------------------------------------------------------------
-
 Lines = tuple[syn.Instruction, ...]
 Rewrite = Callable[[Lines, Random], Lines]
 
@@ -201,8 +199,6 @@ def test_linear_forms_are_an_abelian_group(a: LinearForm, b: LinearForm, c: Line
     assert all(coefficient for _, coefficient in (a + b).terms)
 
 
-# -- by hand: which programs have one normal form, and which have two ------------------------------
-
 HEAD = "assign(s=story(), t=story())\nelicit(x, 8)\n"
 
 
@@ -268,9 +264,6 @@ def test_what_a_move_sees_is_part_of_the_normal_form() -> None:
     notes = "assign(s=story())\nelicit(x, 4)\nassign(p=s {} x)\nelicit(alice, y, 8)"
     cut, whole = (normal_form(program(notes.format(op) + pay)) for op in ("//", "+"))
     assert cut != whole, "a note says other things of the same texts"
-
-
-# -- Each lint rule, in the smallest game that breaks it -------------------------------------------
 
 
 BROKEN = {

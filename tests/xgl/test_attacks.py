@@ -47,9 +47,6 @@ def test_refused_with_its_place(line: str, dialect: str) -> None:
     assert all(problem.found and problem.expected for problem in refusal.value.problems)
 
 
-# -- texts that only look dangerous --------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     "text", ["{0.__class__}", "%s %n %(x)s", "${PATH}", "`ls`", "'; drop", "\\"]
@@ -100,8 +97,6 @@ def test_a_strange_move_ends_a_play_in_an_ordinary_way(move: str, dialect: str, 
     assert play.outcome in ("finished", "forfeit", "oversize")
 
 
-# -- bombs: work is bounded in steps and characters ----------------------------------------------
-
 LOOP = "beacon(flag_1)\n{body}\nreplay(flag_1, 300)"
 BOMBS = {
     "doubling": LOOP.format(body="assign(s=s + s + 'ab')"),
@@ -144,9 +139,6 @@ def _digits(number: int) -> list[int]:
     while number % 10 == 9:
         number, place = number // 10, place + 1
     return [min(place, 8)]
-
-
-# -- Programs that nobody checked see only the language's own errors and bounded work --------------
 
 
 def test_a_few_of_each_kind() -> None:

@@ -17,6 +17,7 @@ from support.cost_fuzzer import search
 from xgl import ProgramError, parse
 from xgl.cli.commands import program_facts
 from xgl.library import Source
+from xgl.runtime.meter import Meter
 
 SECONDS = 2.0
 
@@ -106,7 +107,10 @@ def test_texts_are_searched_and_folded_within_the_meter(code: str, table: Any) -
     assert play.outcome == "oversize", play.reason
 
 
-# -- the law, searched ---------------------------------------------------------------------------
+def test_no_search_gives_work_back_and_a_small_game_has_the_usual_work() -> None:
+    small = Meter(limit=12)
+    small.search("a", "a mark that is longer")
+    assert small.work == small.most_work == Meter().most_work
 
 
 def test_a_short_search_for_cost_breaks_no_law() -> None:

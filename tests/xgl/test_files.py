@@ -96,9 +96,6 @@ def test_only_regular_files_within_bounds_are_read(tmp_path: Path) -> None:
     assert read_bytes(folder / "loop") == b"new"
 
 
-# -- what this user wrote is known by its content, wherever it lies --------------------------------
-
-
 def test_only_what_was_written_is_known(tmp_path: Path) -> None:
     assert not wrote("mine")
     assert not may_use("org/model", "mine")

@@ -158,9 +158,6 @@ def test_constants_become_literals_unless_that_tells_a_secret() -> None:
         lowered_program(code.replace("a |", "c |"), "alice", constants={"c": "hen"})
 
 
-# -- the law: one game, in the words of either dialect ----------------------------------------
-
-
 @dataclass
 class OneScoring(WordJudge):
     """Scores strings alike, whatever the dialect: what is left is what the program says."""

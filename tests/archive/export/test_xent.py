@@ -67,9 +67,6 @@ def test_the_folder_is_what_measure_json_says(tmp_path: Path) -> None:
         assert {outcome(member_game, member["role"], one) for one in maps} == {"finished"}
 
 
-# -- nothing that a game says is executed -------------------------------------------------------
-
-
 @given(st.text())
 def test_any_text_is_one_literal(text: str) -> None:
     """The presentation differs from the fixed file in one string, which holds the data."""

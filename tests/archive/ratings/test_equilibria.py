@@ -135,9 +135,6 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
     assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
 
 
-# -- The CCE of least divergence from the target ---------------------------------------------------
-
-
 def aims(shape: tuple[int, ...]) -> list[np.ndarray]:
     rng = np.random.default_rng(7)
     return [rng.dirichlet(np.full(size, 3.0)) for size in shape]
@@ -174,9 +171,6 @@ def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...]) -> None:
     )
     assert equilibrium.ravel() == pytest.approx(expected, abs=2e-3)
     assert normal_form.exploitability(game, equilibrium) <= 1e-6 * game.span
-
-
-# -- The limiting logit equilibrium: known ends, the zero-sum theorem, an independent solver -------
 
 
 def nearest_optimal(payoff: normal_form.Array, target: normal_form.Array) -> normal_form.Array:

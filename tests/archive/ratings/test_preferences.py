@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as npst
 from support.payoffs import antisymmetric, judge_means
 
 from archive.errors import RatingError
+from archive.ratings import preferences
 from archive.ratings.paper import System, improvement_path, utilities
 from archive.ratings.preferences import KING, REBEL, TASK, elo, king_of_the_hill, margins, wins
 from archive.ratings.rating import EquilibriumKind, bootstrap, cross_fit, rate, rate_models
@@ -62,6 +63,12 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
     assert merged_masses == pytest.approx(masses, abs=1e-6)
 
 
+def test_copies_of_a_task_are_drawn_together() -> None:
+    copies = [np.zeros((1, 2, 2))] * 2 + [wins(np.array([[1.0], [0.0]]))]
+    drawn = {tuple(preferences.resample_tasks(copies, (seed,))[1].tolist()) for seed in range(20)}
+    assert drawn == {(0, 1), (2,), (0, 1, 2)}
+
+
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
     """A game that tells models apart, behind games of few maps on which all models are alike."""
     told_apart = wins(sample_scores(0, np.array([0.4, 0.2, 0.0]), 200))
@@ -70,9 +77,6 @@ def test_cross_fitting_takes_away_what_noise_gave() -> None:
     assert rate_models(outcomes, EquilibriumKind.NE).ratings[TASK][0] < -0.1
     assert fit.tasks[0] > 0.1
     assert fit.task_masses.sum() == pytest.approx(1)
-
-
-# -- Elo by maximum likelihood ---------------------------------------------------------------------
 
 
 def test_expected_wins_are_the_wins() -> None:
@@ -88,8 +92,6 @@ def test_a_model_that_won_everything_has_an_elo() -> None:
     first, second, third = elo(antisymmetric(np.ones((2, 3, 3))))
     assert first > second > third
 
-
-# -- The simulated path of improvement, and redundant tasks against one model ----------------------
 
 SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
 

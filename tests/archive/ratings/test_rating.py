@@ -11,7 +11,14 @@ from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import EquilibriumKind, Ratings, RatingSamples, TargetEntropy, rate
+from archive.ratings.rating import (
+    EquilibriumKind,
+    Ratings,
+    RatingSamples,
+    TargetEntropy,
+    ranks,
+    rate,
+)
 
 NE, CCE = EquilibriumKind
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
@@ -141,3 +148,4 @@ def test_of_two_models_closer_than_a_tie_neither_is_above() -> None:
     samples = RatingSamples(models, np.zeros((3, 1)), np.ones((3, 1)), failures=0)
     assert samples.above[0, 1] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
     assert samples.first.tolist() == [1.0, pytest.approx(2 / 3)]
+    assert ranks(np.array([0, -9e-5, -18e-5])).tolist() == [1, 1, 3], "from the best of a rank"

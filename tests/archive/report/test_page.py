@@ -102,9 +102,6 @@ def test_scores_of_other_games_and_in_other_units_are_refused(
     assert "in units of base with m = 2 and base with m = 4" in capsys.readouterr().err
 
 
-# -- What archives may hold or lack is rendered, undefined names being errors ----------------------
-
-
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
 
 
@@ -129,19 +126,14 @@ def _write_few(folder: Path) -> Path:
     return folder
 
 
-def _write_one(folder: Path) -> Path:
-    """A scope of one game, about which nothing else is archived."""
-    game, runs = Given(CODE.format(9)).game, [row("runs", config_json="{}")]
-    scopes = [row("scopes", game_id=game.game_id, role="black")]
-    write(folder / "archive", runs=runs, games=[game_row(game)], scopes=scopes)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[str, str]:
     """What is written about several runs, by name; on games of "few" three models were measured."""
     folder = tmp_path_factory.mktemp("pages")
-    runs = {"few": _write_few(folder / "few"), "one": _write_one(folder / "one")}
+    runs, game = {"few": _write_few(folder / "few")}, Given(CODE.format(9)).game
+    scopes = [row("scopes", game_id=game.game_id, role="black")]  # and nothing else about it
+    of_run = {"runs": [row("runs", config_json="{}")], "games": [game_row(game)]}
+    runs["one"] = write(folder / "one" / "archive", **of_run, scopes=scopes).parent
     origins = [each["game_id"] for each in Archive.open(runs["few"]).rows("scopes")]
     scores = draw_scores(0, THREE, 4)
     measured = build(folder / "measured", scores, range(len(origins)), exported=origins)

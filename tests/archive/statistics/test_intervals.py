@@ -26,8 +26,9 @@ def paired_sample(
 def test_mean_interval_is_students() -> None:
     sample = np.array([1.0, 2.0, 4.0, 7.0])
     low, high = stats.t.interval(0.9, 3, sample.mean(), stats.sem(sample))
-    bounds = stat.mean_interval(sample, 0.9)
-    assert (bounds.value, bounds.low, bounds.high) == pytest.approx((3.5, low, high))
+    for each in (sample, np.tile(sample[:, None], 5)):  # plays, or training seeds alone
+        bounds = stat.mean_interval(each, 0.9)
+        assert (bounds.value, bounds.low, bounds.high) == pytest.approx((3.5, low, high))
 
 
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
@@ -108,9 +109,6 @@ def test_a_gain_just_clear_is_bounded_over_itself() -> None:
     assert math.inf > bounds.high >= 1 - 1e-9
 
 
-# -- Gains pair plays of the same seeds; C, V and the specific share by hand -----------------------
-
-
 def sample(own: list[float], permuted_scores: list[float]) -> Plays:
     seeds = np.array([(index, index) for index in range(len(own))])
     return Plays(seeds, np.array(own), np.array(permuted_scores))
@@ -146,6 +144,11 @@ def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() ->
     pairs = (there, there_own), (back, back_own)
     one, other = (stat.transfer_values(*pair, None, 0.95).captured.value or 0.0 for pair in pairs)
     assert stat.cross_ratio(samples, 0.95).value == pytest.approx(one * other)
+    def37 = stat.transfer_values(there, there_own, back_own[:9], 0.95).def37
+    assert def37 == stat.ratio_interval(there, back_own[:9], 0.95, paired=False)
+    of_two = stat.ratio_interval(there, np.full(2, 8.0), 0.95, paired=False)
+    reach = stats.t.ppf(0.975, 1) * stats.sem(there)
+    assert of_two.high - of_two.low == pytest.approx(2 * reach / 8), "Student's of the fewer plays"
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,10 @@ def tasks(document: dict[str, Any]) -> set[str]:
 # ann beats bob on x and y, and loses on z to all; cid is last elsewhere
 WIDE = "model,x,y,z\nann,0.9,0.8,0.1\nbob,0.5,0.7,0.2\ncid,0.1,0.3,0.3\n"
 SAME = {
-    "bom.csv": f"\ufeff{WIDE}",
+    "bom.csv": "\ufeffx,model,y,z\n9,ann,8,1\n5,bob,7,2\n1,cid,3,3\n",
     "semicolons.csv": f"\n;\n{WIDE}\n".replace(",", ";"),
     "wide.csv": WIDE.replace(",", ";").replace(".", ","),
-    "tabs.tsv": WIDE.replace(",", "\t"),
+    "tabs.TSV": WIDE.replace(",", "\t"),
     "percent.csv": "Model,x,y,z\nann,90%,80 %,10%\nbob,50%,70%,20%\ncid,10%,30%,30%\n",
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
     "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),CO₂ cost (kg),License,MoE\n"
@@ -99,8 +99,8 @@ def test_judged_pairs_are_rated_by_their_mean_verdicts(
     first: str, second: str, tie: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     """On x ann wins twice and loses once, on y both are equal; a row without a verdict is none."""
-    verdicts = [("ann", "bob", "x", each) for each in (first, first, second)]
-    verdicts += [("ann", "bob", "y", tie), ("bob", "ann", "y", ""), ("ann", "cid", "z", "")]
+    verdicts = [("ann", "cid", "z", ""), ("bob", "ann", "y", ""), ("ann", "bob", "y", tie)]
+    verdicts += [("ann", "bob", "x", each) for each in (first, first, second)]
     document = rate(capsys, judged(tmp_path / "t.csv", verdicts), resamples=40)
     assert {each["model"]: each["mean"] for each in document["models"]} == {
         "ann": pytest.approx(7 / 12),
@@ -159,6 +159,7 @@ FAULTS = [
     (f"{PAIRS}ann,ann,q,tie\n", "row 3, column model_b: found 'ann', expected another model"),
     ("model_a,model_b,prompt,winner\nann,bob,q,\n", "found no two models that were compared"),
     ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a number up to 1e+100"),
+    ("model,x\nann,1_0\nbob,-1\n", "row 2, column x: found '1_0', expected a number up to 1e+100"),
     ("model,x\nann,1e308\nbob,-1\n", "row 2, column x: found '1e308', expected a number up"),
     ("model,x\nann,12%\nbob,-\ncid,0.3\n", "row 4, column x: found '0.3', expected a number with"),
     ("model,x\nann,12%\nbob,fail\ncid,pass\n", "row 4, column x: found 'pass', expected a number"),
@@ -186,6 +187,8 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
     refused(capsys, "found neither, expected runs, or --table FILE")
     refused(capsys, "found both", str(tmp_path), "--table", table)
     refused(capsys, "found no file", "--table", str(tmp_path / "no.csv"))
+    lines = str(write(tmp_path / "t.jsonl", '{"model": "ann"}\n3\n'))
+    refused(capsys, "row 2: found int, expected an object", "--table", lines)
     refused(capsys, "ends in .csv", "--table", str(tmp_path / "t.xlsx"))
     refused(
         capsys, "found no column size, expected one of model", "--table", table, "--score", "size"

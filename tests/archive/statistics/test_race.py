@@ -124,9 +124,6 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
     assert acceptances / 250 <= 0.05
 
 
-# -- From gains to verdicts: what fine-tuning makes worse is never accepted ------------------------
-
-
 TEST_LOOKS = Looks((96, 192), 0.05)
 PARENT, CANDIDATE = TaskId("parent", "black"), TaskId("candidate", "black")
 
@@ -249,3 +246,6 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
     assert alone[1] == among[1] < value_bounds[1]
     assert alone[0] > among[0]
     assert among[0] < value_bounds[0], "the cross-ratios have a part of the error"
+    two_more = others | {each: each for each in (PARENT, CANDIDATE)}
+    gains.means[PARENT, CANDIDATE] = 4.5, 0.0
+    assert scope_value_bounds(DecisionRule.VALUES, two_more)[0] == among[0], "the parts of two"

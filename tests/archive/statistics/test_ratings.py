@@ -18,6 +18,7 @@ from support.rows import row, write
 
 from archive import Archive
 from archive.__main__ import main
+from archive.errors import RatingError
 from archive.ratings.preferences import Preference, wins
 from archive.schema import TaskId
 from archive.statistics import ratings as rating
@@ -97,6 +98,7 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     assert high.elo > low.elo
     assert high.mean > low.mean
     assert ratings.games[0].separates == ("high", "low")
+    assert [*map(len, rating.largest_contributions(ratings, 1))] == [1, 2], "of what is taken too"
     assert ratings.above[0].tolist() == [0.5, 1.0]
     assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])
 
@@ -107,6 +109,7 @@ def test_a_game_in_two_roles_is_two_tasks() -> None:
     block = rating.RatedBlock(("ann", "bob"), tasks, outcomes, np.zeros(2), ())
     ratings = rating.rate_block(block, QUESTION)
     assert set(as_json(ratings)["by_game"]["ann"]) == {task.key for task in tasks}
+    assert {game.separation for game in ratings.games} == {0.5, 1.0}, "whoever is the better one"
     console = Console(record=True, width=200, file=io.StringIO())
     show(ratings, console)
     assert "aaaa1111:alice" in console.export_text()
@@ -121,9 +124,6 @@ def test_an_id_names_settings_models_games_and_outcomes(tmp_path: Path) -> None:
     ]
     assert rating.rating_id(first) == rating.rating_id(again)
     assert rating.rating_id(first) not in map(rating.rating_id, others)
-
-
-# -- ``python -m archive ratings``: tables that are hardly any, and those that are none ------------
 
 
 PLAIN = draw_scores(0, THREE)
@@ -175,6 +175,13 @@ def test_a_player_of_two_runs_is_one_while_its_plays_are_and_levels_are_shared(
         write(folder, measures=[row("measures", **ids, role="black", b=level)])
     capsys.readouterr()
     assert "found levels of b from 1 to 2 bits" in error_of(capsys, main, "ratings", first, second)
+
+
+def test_runs_share_every_level() -> None:
+    levels = dict.fromkeys(("b", "theta", "m", "floor"), 1.0)
+    for name in levels:
+        with pytest.raises(RatingError, match=f"found levels of {name} from 1 to 2 bits"):
+            rating._require_same_levels(TaskId("game", "black"), [levels, levels | {name: 2.0}])
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
-from archive.statistics import rounds
-from archive.statistics.measure import ceiling_gap, xent_measure
+from archive.statistics import measure, rounds
+from archive.statistics.intervals import Interval
 
 LEVELS = rounds.ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
 """b + mθ = 4."""
@@ -81,6 +81,9 @@ def test_increasing_scores_are_playable_and_constant_ones_are_not() -> None:
     assert rounds.crosses_surely(rising_curves, 0, 1, 4).low >= 0.95
     # θ so small that one step passes two levels at once: no m different rounds
     assert rounds.crosses_surely(rising_curves, 0, 0.5, 4).high < 0.95
+    assert rounds.crosses_surely(rising_curves, 0, 1, 5).high < 0.95, "the fifth is not reached"
+    least = 1 - 3 * (1 - (0.05 / 3) ** (1 / 40))  # three steps share the error
+    assert rounds.increases_surely(rising_curves, m=3, samples=1).low == pytest.approx(least)
     flat = np.zeros((40, 5))
     assert rounds.increases_surely(flat, m=3, samples=1).high < 0.95
     assert rounds.crosses_surely(flat, 0, 1, 4).high < 0.95
@@ -132,13 +135,12 @@ def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(0)
     hits = []
     for _ in range(150):
-        measure = xent_measure(rng.normal(1, 1, 40))
-        hits.append(measure.mean.low <= 1 <= measure.mean.high)
+        mean = measure.xent_measure(rng.normal(1, 1, 40)).mean
+        hits.append(mean.low <= 1 <= mean.high)
     assert 0.88 <= np.mean(hits) <= 0.99
-    assert xent_measure(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
+    assert measure.xent_measure(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
+    assert measure.xent_measure(np.ones(1), np.ones((1, 9))).mean == Interval(1.0, 1.0, 1.0)
 
-
-# -- The best known scores of maps, and how far players are from them ------------------------------
 
 BITS = st.floats(-100, 100, allow_nan=False)
 
@@ -150,8 +152,23 @@ def test_bounds_hold_the_share_wherever_it_is_defined(
 ) -> None:
     scores = np.array([min(pair) for pair in pairs])
     best = np.array([max(pair) for pair in pairs])
-    gap = ceiling_gap(scores, best, b, 0.95)
+    gap = measure.ceiling_gap(scores, best, b, 0.95)
     assert gap.bits >= 0
     if gap.share.value is not None:
         assert gap.share.value <= 1 + 1e-9
         assert gap.share.low <= gap.share.high or math.isinf(gap.share.low)
+    at_best = measure.ceiling_gap(best, best, b, 0.95).share
+    assert math.isinf(at_best.low) or (at_best.low, at_best.high) == pytest.approx((1, 1))
+
+
+def test_of_equal_moves_the_first_are_known_as_best_and_of_later_rounds_none_counts() -> None:
+    facts = {"map_seed": 3, "play_seed": 1, "policy_id": "p", "control": False}
+    plays = [
+        facts | {"round": n, "score": score, "outcome": "finished", "moves": [str(n)]}
+        for n, score in ((3, 9.0), (1, 5.0), (2, 5.0))
+    ]
+    assert measure.best_known([], plays[1:]) == {(3, 1): (5.0, "p", ("1",))}
+    assert measure._first_and_best([*plays, plays[0] | {"policy_id": "q"}], "p", 3) == {
+        (3, 1): (5, 9)
+    }
+    assert measure._first_and_best(plays, "p", 2) == {(3, 1): (5, 5)}

@@ -49,6 +49,9 @@ def test_what_is_about_the_map_has_a_best_script_of_its_own() -> None:
     result = compare([policy], scripts, base, 0.95)
     assert result.best == "script:a"
     assert (result.total, result.specific) == (Interval(1, 1, 1), Interval(5 - 4, 1, 1))
+    better = sample([9, 6, 7], 1)
+    lead = mean_interval(better.own - scripts["script:a"].own, 1 - 2 * 0.05 / 4)
+    assert compare([better], scripts, base, 0.95).total.high == pytest.approx(lead.high)
     worse = {"script:c": sample([3, 3, 3], 0)}
     assert contenders(scripts | worse) == [*scripts]
 

@@ -187,9 +187,6 @@ def test_adapters_are_named_by_their_content(archive: Archive) -> None:
         archive.get_adapter("../archive")
 
 
-# -- Rows to Arrow: what fits keeps its value, what does not is refused by name --------------------
-
-
 REFUSED = [
     ("scores", {"score": math.nan}, r"scores, column 'score': found .*, expected finite double"),
     ("scores", {"score": None}, r"column 'score': found .*, expected finite double"),

@@ -111,13 +111,8 @@ def accepted(row: Row) -> bool:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("captured_high", 9.0),
-        ("gamma", 0.0),
-        ("gamma_game_id", "0" * 16),
-        ("alpha1", 0.01),
-        ("rule", "values"),
-        ("scope_size", 0),
-        ("looks at [2],", "confidence 0.6"),
+        *(("captured_high", 9.0), ("gamma", 0.0), ("gamma_game_id", "0" * 16), ("alpha1", 0.01)),
+        *(("rule", "values"), ("scope_size", 0), ("looks at [2],", "confidence 0.6")),
         ("beyond_scripts_low", 9.0),
     ],
 )

@@ -295,12 +295,8 @@ def test_devices_that_a_worker_has_not_are_refused(
 @pytest.mark.parametrize(
     ("memory", "visible", "expected"),
     [
-        (["81559"], None, H100),
-        (["9", "9"], "1", (1, 9)),
-        (["9"], "", (0, 0)),
-        (["9"], "-1", (0, 0)),
-        (["9", "9"], "GPU-1f, 1", (2, 9)),
-        ([], None, (0, 0)),
+        *((["81559"], None, H100), (["9", "9"], "1", (1, 9)), (["9"], "", (0, 0))),
+        *((["9"], "-1", (0, 0)), (["9", "9"], "GPU-1f, 1", (2, 9)), ([], None, (0, 0))),
     ],
 )
 def test_the_driver_says_what_is_here(

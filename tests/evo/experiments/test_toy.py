@@ -56,9 +56,6 @@ def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]
     assert (abs(candidates.mean(axis=0) - near.mean(axis=0)) < 5 * spread + 1e-4).all()
 
 
-# -- Fig. 6.1 ------------------------------------------------------------------------------------
-
-
 CORNER = ((0.5, 0.02),)
 SETTINGS = {
     "claim": (model.FIG61, model.START),

@@ -149,9 +149,6 @@ def test_seconds_of_a_stage_and_of_its_parts_stand_once(monkeypatch: pytest.Monk
     assert sum(row.seconds for row in rows) < 50
 
 
-# -- Self-play: Table 4's settings, the same result twice, a policy that beats random moves --------
-
-
 @pytest.fixture(scope="module")
 def training(finished_run: tuple[Path, str]) -> Iterator[tuple[Box, dict[int, bytes]]]:
     """A box with the checkpoints of the run, and their weights by quarter."""

@@ -44,9 +44,6 @@ def test_the_parent_that_yielded_more_is_drawn_more_often_and_no_other_dies_out(
     assert counts["a"] > counts["c"] > counts["b"] > 0
 
 
-# -- the chance of an acceptance test --------------------------------------------------------------
-
-
 SELECTION = Looks((32, 96), 0.05)
 TEST = Looks((96, 192), 0.01)
 VALUES = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, DecisionRule.VALUES)
@@ -110,12 +107,12 @@ def test_more_help_and_less_coverage_are_likelier_to_pass(
 
 
 def test_a_bound_that_holds_already_holds_when_the_plays_go_on() -> None:
-    long_looks = Looks((384,), 0.01)
+    long_looks = Looks((768,), 0.01)
     sure_evidence = evidence(estimate(0.8, 0.05, TEST), CERTAINLY_NEW, TEST)
     assert power(sure_evidence, VALUES, long_looks) == 1
     open_one = evidence(estimate(0.4, 0.05, TEST), CERTAINLY_NEW, TEST)
-    later = 0.05 / math.sqrt(2)
-    expected = stats.norm.cdf((0.1 - quantile(long_looks) * later) / (later * math.sqrt(0.5)))
+    later = 0.05 / math.sqrt(4)
+    expected = stats.norm.cdf((0.1 - quantile(long_looks) * later) / (later * math.sqrt(3 / 4)))
     assert power(open_one, VALUES, long_looks) == pytest.approx(float(expected))
 
 

@@ -154,9 +154,6 @@ def _kill_at(patch: pytest.MonkeyPatch, step: int) -> None:
         patch.setattr(os, name, or_killed(getattr(os, name)))
 
 
-# -- Budgets: reaching one ends the run at a commit, raising it goes on to the same end ------------
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "step"), [("tokens", 3_000), ("seconds", 80)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(

@@ -334,6 +334,8 @@ def test_the_prior_rate_is_the_runs_with_games_that_yielded_nothing() -> None:
     accepted, decided = {1: 1}, {0: 9000, 1: 1}
     drawn = [draw_parent((1, 2), accepted, decided, number) for number in range(50)]
     assert set(drawn) == {1}
+    accepted, decided = {1: 50, 2: 40}, {1: 50, 2: 50}
+    assert {draw_parent((1, 2), accepted, decided, number) for number in range(50)} == {1}
 
 
 # -- One order of works, whatever the workers do ---------------------------------------------------

@@ -178,8 +178,6 @@ def test_every_list_is_accepted_on_maps_of_its_own(search: Search) -> None:
     assert not set.intersection(*maps.values())
 
 
-# -- Further fine-tunes of a game that was learned badly -------------------------------------------
-
 EXAMINED = ("growth.schedule=open_ended", "growth.examined_share=1")
 
 
@@ -230,9 +228,6 @@ def test_another_parent_is_trained_again_before_the_acceptance_test(search: Sear
         if isinstance(job, Evaluation) and PURPOSES[job.seeds[0][0].map_seed] is Purpose.ACCEPTANCE
     )
     assert trained[-1] < next(played)
-
-
-# -- Fine-tunes that pause at a first rung, and the comparisons at the whole budget ----------------
 
 
 RUNGS = ("growth.first_rung=0.1", "growth.list_size=1", "transfer.attempts=2")
@@ -322,8 +317,6 @@ def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
     assert search.tables("killed") == search.tables("whole")
     assert search.adapters("killed") == search.adapters("whole")
 
-
-# -- The open-ended schedule -----------------------------------------------------------------------
 
 LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
 OPEN = (*LISTS, "growth.max_accepted=null")

@@ -19,6 +19,7 @@ import pytest
 import torch
 from ray._private import ray_constants
 from ray.exceptions import RayTaskError
+from support.mortal import dies, dies_once
 
 from archive import Archive
 from archive.errors import DamagedError
@@ -31,13 +32,8 @@ from xgl.errors import ConfigError
 @pytest.mark.parametrize(
     ("cores", "gpus", "share", "count"),
     [
-        (2, [0], 0, 2),
-        (64, [], 0, 8),
-        (64, [2], 0.5, 4),
-        (64, [2], 0.1, 8),
-        (64, [8, 8], 3, 4),
-        (64, [0.5, 1.5], 0.25, 8),
-        (64, [6], 0.6, 6),
+        *((2, [0], 0, 2), (64, [], 0, 8), (64, [2], 0.5, 4), (64, [2], 0.1, 8)),
+        *((64, [8, 8], 3, 4), (64, [0.5, 1.5], 0.25, 8), (64, [6], 0.6, 6)),
     ],
 )
 def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
@@ -208,19 +204,6 @@ def test_the_fourth_death_on_one_job_ends_the_run(monkeypatch: pytest.MonkeyPatc
     assert [*executor.waiting] == [7, 7, 7]
     with pytest.raises(WorkersLostError, match="evaluation of game ab12 4 times, the last for a"):
         executor._lose(None, 7, OSError())
-
-
-def dies_once(marker: Path, value: int) -> int:
-    """A job whose process is killed the first time."""
-    if not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return value
-
-
-def dies(value: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return value
 
 
 def test_a_lost_worker_process_costs_time_and_no_result(tmp_path: Path) -> None:

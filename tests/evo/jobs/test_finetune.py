@@ -204,9 +204,6 @@ def test_several_games_are_learned_together_by_one_adapter(
     assert (nothing.outcome.curve, nothing.outcome.tokens) == ([], 0)
 
 
-# -- Fine-tunes in lockstep are what each is alone -------------------------------------------------
-
-
 WARM = WarmStartConfig(maps=9, rollouts=4, edits=1, epochs=1)
 TWO_MOVES = "assign(s=story())\nelicit(x, 4)\nelicit(y, 4)\nreward(xed(x | s))\nreward(xed(y | x))"
 FORFEITED = (

@@ -102,9 +102,6 @@ def test_adapters_are_pefts(name: str, dtype: torch.dtype) -> None:
     assert torch.equal(logits(replace(lm, model=peft.get_base_model())), expected)
 
 
-# -- adapters that do not fill their model, and adapters of PEFT's other kinds ---------------------
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_archived_adapters_fill_their_model_or_are_refused(
     adapted_model: AdaptedModel, fault: str

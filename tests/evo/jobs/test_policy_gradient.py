@@ -311,9 +311,6 @@ def test_a_pass_of_some_policies_that_cannot_be_says_nothing_about_one(lm: Langu
     assert "refused" not in lm.captured
 
 
-# -- a gradient from passes in place is that of ordinary passes ------------------------------------
-
-
 @pytest.mark.parametrize("bias", [False, True])
 def test_terms_and_their_slopes_are_those_of_a_softmax(
     bias: bool, monkeypatch: pytest.MonkeyPatch

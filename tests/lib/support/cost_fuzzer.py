@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from random import Random
 from typing import Any, NamedTuple
 
@@ -108,7 +109,7 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
         return
     source = Source("program", "a title", case.text, case.dialect)
     work: dict[str, Callable[[], Any]] = {
-        "analyse": lambda: _facts(program),
+        "analyse": lambda: attrgetter("degenerate", "elicits")(xgl.analyse(program)),
         "print": lambda: xgl.game(program).code,
         "check": lambda: program_facts(source),
         "diagram": lambda: draw(program, source.title),
@@ -119,11 +120,6 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
             yield _measure_operation(operation, work[operation])[1]
     if "play" in operations:
         yield _play(case, xgl.game(program))
-
-
-def _facts(program: xgl.Program) -> tuple[object, ...]:
-    report = xgl.analyse(program)
-    return report.degenerate, report.elicits
 
 
 def _play(case: Case, whole: xgl.Game) -> Cost:

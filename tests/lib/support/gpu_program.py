@@ -1,6 +1,6 @@
-"""``python -m support.gpu_program WHAT MODE DEVICE MORE…``: jobs, a growth under more settings, or
-fine-tunes, so many at a time, on a pretended GPU or, by the same program, on the CPU; prints their
-outcomes and what was counted as JSON."""
+"""``python -m support.gpu_program WHAT MODE DEVICE MORE… + WHAT…``: jobs, a growth under more
+settings, or fine-tunes, so many at a time, on a pretended GPU or, by the same program, on the CPU;
+prints the outcomes of each and what was counted as a line of JSON."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -254,15 +255,17 @@ def counting() -> Iterator[None]:
 
 
 def main() -> None:
-    what, mode, device, *more = sys.argv[1:]
     programs: dict[str, Callable[..., Any]]
     programs = {"growth": growth, "jobs": jobs, "finetunes": finetunes}
     torch.set_num_threads(1)
-    captured.DEVICES = ("gpu",) if mode == "in place" else ()
     model_host.load_model = loading.load_model = load_model
-    with PretendedGPU(), counting():
-        told = programs[what](device, *more)
-    print(json.dumps(told))
+    arguments = iter(sys.argv[1:])
+    while words := [*takewhile("+".__ne__, arguments)]:
+        what, mode, device, *more = words
+        captured.DEVICES = ("gpu",) if mode == "in place" else ()
+        with PretendedGPU(), counting():
+            told = programs[what](device, *more)
+        print(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -130,9 +130,6 @@ def test_a_model_sees_its_earlier_rounds_and_others_play_by_the_same_seed(table:
     assert not any(turn.request.view.earlier for turn in others.turns)
 
 
-# -- the command with its own judge --------------------------------------------------------------
-
-
 def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     moves = tmp_path / "moves.json"
     moves.write_text('[["the sea"], {"black": ["a \\u00adcat"]}]')
@@ -182,9 +179,6 @@ def test_a_round_without_the_roles_moves_and_nobody_to_make_them(
     assert [one["moves"] for one in record["rounds"]] == [["a ship"]]
     assert record["left"] == "round 2 of 2, and the input has ended"
     assert "write x" in captured.err  # a person would see what is asked
-
-
-# -- a chat model in the person's seat -------------------------------------------------------------
 
 
 def test_a_chat_model_plays(

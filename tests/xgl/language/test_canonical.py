@@ -116,8 +116,6 @@ def test_the_id_is_the_same_on_every_machine() -> None:
     assert game(parse(BASE)).game_id == "38a9f07fd45b4e35"
 
 
-# -- programs that play differently are two games --------------------------------------------------
-
 BRIEF = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 

@@ -128,9 +128,6 @@ def test_what_players_are_shown_reads_as_the_metadata(metadata: Metadata) -> Non
     assert canonical.read_metadata(canonical.metadata_json(whole.metadata)) == whole.metadata
 
 
-# -- One rule for how a text names a model under the judge -----------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [

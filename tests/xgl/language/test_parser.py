@@ -103,9 +103,6 @@ def test_64_lines_are_valid_and_comments_do_not_count() -> None:
         parse(code + "elicit(s)")
 
 
-# -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------
-
-
 @pytest.mark.parametrize(
     ("source", "text"),
     [
@@ -134,9 +131,6 @@ def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:
         parse(f"""assign(s='{'"' * 1000}')""")
     with pytest.raises(ProgramError, match="an instruction of 2834 characters; expected at most"):
         parse(f"ensure(xent(s)<{'<'.join(['1e5'] * 118)})", "xent")
-
-
-# -- A program reads as it runs: no character of it is invisible, or looks like a space ------------
 
 
 IGNORED = regex.compile(r"\p{Default_Ignorable_Code_Point}")
@@ -176,9 +170,6 @@ def test_an_invisible_character_is_named_wherever_it_stands(character: str, dial
 def test_half_a_surrogate_pair_is_a_question_mark() -> None:
     assert well_formed("a\ud83d\ude00b\udc00") == "a??b?"
     assert well_formed("a😀b") == "a😀b"
-
-
-# -- The path through a program: flags, loops, their counters and the cap --------------------------
 
 
 def order(code: str) -> list[int]:

@@ -76,8 +76,6 @@ def test_batches_hold_every_tree_once_within_their_bound(
         assert len({tree.is_chain for tree in batch}) == 1
 
 
-# -- one prefix a row, for sampling --------------------------------------------------------------
-
 PROMPTS = st.lists(
     st.lists(st.integers(0, 2), min_size=2, max_size=7).map(tuple),
     min_size=1,

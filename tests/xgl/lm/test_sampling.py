@@ -186,8 +186,6 @@ def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
     assert limit / 4 <= peak <= limit
 
 
-# -- caches of prompts: those that continue earlier ones have the same numbers, read for less ------
-
 MIB = 1 << 20
 
 

@@ -202,9 +202,6 @@ def test_a_folder_fetches_no_code(folder: Path) -> None:
         load(str(folder))
 
 
-# -- Quantized checkpoints: FP8 is read where there is no GPU too, others need their library -------
-
-
 @pytest.mark.parametrize(("dtype", "gpu"), [("float32", 0), ("bfloat16", 0), ("float32", 9)])
 def test_an_fp8_checkpoint_is_read_on_a_cpu(
     folder: Path, dtype: str, gpu: int, monkeypatch: pytest.MonkeyPatch

@@ -132,9 +132,6 @@ def test_real_smollm2_loads_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tokenizer("hello")["input_ids"] == tokenizer.encode("hello", add_special_tokens=False)
 
 
-# -- models whose numbers would be wrong -----------------------------------------------------------
-
-
 DYNAMIC = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
 
 

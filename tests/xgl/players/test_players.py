@@ -72,9 +72,6 @@ def test_a_view_too_long_for_the_window_is_a_value_beside_the_others(lm: Languag
     assert [isinstance(move, Move) for move in moves] == [True, False]
 
 
-# -- moves are limited in judge tokens -----------------------------------------------------------
-
-
 def letters(text: str) -> int:
     """A judge whose tokens are characters, two of them."""
     return -(-len(text) // 2)

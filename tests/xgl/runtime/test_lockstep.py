@@ -68,9 +68,6 @@ def _can_be_played(program: xgl.Program) -> bool:
     return ensures <= 3 and not xgl.analyse(program).faults
 
 
-# -- A game one step at a time is the game that ``play_all`` plays ---------------------------------
-
-
 SCRIPT = ("good words & more", "a hen", "", "rain fell on the old red boat", "no")
 PAIR = xgl.game(xgl.parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x | y))"))
 
@@ -124,7 +121,7 @@ def test_many_step_together_in_the_batches_of_play_all() -> None:
         script_play(SINGLE, seed, (move,)) for seed, move in ((1, "a"), (1, "b"), (2, "a"))
     ]
     with pytest.raises(PlayerError):
-        xgl.step_all([*many, fresh := episode(SINGLE)], ["a"] * 4)
+        xgl.step_all([fresh := episode(SINGLE), *many], ["a"] * 4)
     with pytest.raises(ValueError, match="longer"):
         xgl.step_all(iter([fresh]), ["a", "b"])
     assert not fresh.done

@@ -136,9 +136,6 @@ def test_what_the_judge_cannot_read_ends_the_game_and_scores_stay(table: Any) ->
     assert table.play(code.format('reward(xent("a b c d"))'), "m").outcome == "finished"
 
 
-# -- ensures: what holds, whom a failure sends back, who forfeits ----------------------------------
-
-
 @DIALECTS
 def test_a_failed_ensure_goes_back_to_its_elicit(table: Any, dialect: str) -> None:
     code = 'elicit(s, t)\nassign(x=s)\nensure("so " + s)\nelicit(y)'
@@ -173,6 +170,8 @@ def test_the_last_executed_elicit_may_stand_after_the_ensure(table: Any, dialect
         ("xed(s | t) >= xent(s) - xent(s | t)", True),
         ('is_true("good", "bad")', False),
         ('is_false("bad")', True),
+        ('is_true("num_words<3", "a a a")', False),
+        ('is_true("only uses words of", "he-n", "hen")', True),
         ('"good", "bad"', False),
         ('1 < 2, "bad"', False),
         ('only_uses_words("a  b", "b  a")', True),
@@ -231,6 +230,7 @@ def test_the_others_keep_what_they_have_at_a_forfeit(table: Any) -> None:
     code = "elicit(alice, s)\nreward(alice, xent(s))\nelicit(t)\nensure(2 < 1)\nreward(xent(s))"
     play = table.play(code, *"0123456789A", alice=["a b"])
     assert play.scores == {"alice": table.bits("a b"), "black": 0.0}
+    assert "reward alice" in [item.label for item in table.views("black")[0].items]
     assert play.outcome == play.outcome_for("black") == "forfeit"
     assert play.outcome_for("alice") == "finished"
 
@@ -264,6 +264,7 @@ def test_a_list_holds_registers_in_xent_and_values_in_the_paper(table: Any) -> N
     for item in ("s", "first_n_tokens(s, 1)"):  # one token or less is the register itself
         code = f'assign(s="a")\nassign(l=[{item}, "b"])\nassign(s="c")\nassign(t="".join(l))'
         assert table.play(code, dialect="xent").registers["t"] == "cb"
+    assert table.play('assign(l=["é"])', dialect="xent").registers == {"l": '["é"]'}
     paper = 'assign(s="a")\nassign(l=[s, "b"])\nassign(s="c")\nassign(t="".join(l))'
     assert table.play(paper).registers["t"] == "ab"
 

@@ -265,9 +265,6 @@ def _watched_plays(
     return pairs
 
 
-# -- what depends on a secret --------------------------------------------------------------------
-
-
 @dataclass
 class Flow:
     """Which registers depend on a secret, and which the watcher has in sight, line after line.
@@ -331,9 +328,6 @@ def _tells(lines: list[syn.Instruction]) -> bool:
             return True
         flow.shows(line)
     return False
-
-
-# -- the two laws --------------------------------------------------------------------------------
 
 
 @THOROUGH
