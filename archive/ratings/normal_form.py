@@ -213,9 +213,9 @@ def kernel(squared_distances: Array, variance: float = VARIANCE) -> Array:
     return np.exp(-squared_distances / (2 * variance))
 
 
-def normalised_columns(similarity: Array) -> Array:
-    """U^(1): the kernel with columns of length 1 (the ratings paper's first definition)."""
-    return similarity / np.sqrt((similarity**2).sum(axis=0))
+def normalised_columns(similarity: Array, p: float = 1.0) -> Array:
+    """U^(p): the kernel with columns of (p + 1)-norm 1 (the ratings paper's first definition)."""
+    return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
 
 
 def target(similarity: Array) -> Array:
