@@ -151,16 +151,15 @@ def grow(
     acceptance tests that one list may make.
     """
     scope = [ScopeMember(game, 0) for game in initial]  # Σ_0
-    newest, n_candidates = list(initial), 0  # Σ_k \ Σ_{k−1}
+    n_candidates = 0
     yield list(scope)
     for k in range(settings.generations):
         accepted: list[ScopeMember[GameT]] = []  # Ω_k
+        newest = [member.game for member in scope if member.generation == k]  # Σ_k \ Σ_{k−1}
         random.Random(f"{seed}/order/{k}").shuffle(newest)
         for parent in newest:  # G
             for number in count():  # repeat
-                size = settings.list_size
-                if settings.max_candidates is not None:
-                    size = min(size, settings.max_candidates - n_candidates)
+                size = list_size(settings, n_candidates)
                 if size <= 0 or number == settings.max_accepts_per_parent:
                     break
                 known = [member.game for member in (*scope, *accepted)]
@@ -176,10 +175,15 @@ def grow(
                 if best.game not in [member.game for member in accepted]:
                     accepted.append(best)  # Ω_k ∪ {G*}
         scope += accepted  # Σ_{k+1} = Σ_k ∪ Ω_k
-        newest = [member.game for member in accepted]
         yield list(scope)
-        if not newest or n_candidates == settings.max_candidates:
+        if not accepted or n_candidates == settings.max_candidates:
             return
+
+
+def list_size(settings: GrowthSettings, n_candidates: int) -> int:
+    """Size of the next list after so many candidates; 0 if their budget is used up."""
+    size, most = settings.list_size, settings.max_candidates
+    return size if most is None else min(size, most - n_candidates)
 
 
 def _accept(

@@ -30,6 +30,7 @@ from evo.growth.algorithm import (
     Sampler,
     ScopeMember,
     Selection,
+    list_size,
 )
 from evo.growth.forecast import Forecast
 from evo.growth.virtual_order import Runner, Urgency, VirtualOrder
@@ -122,32 +123,37 @@ class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
         """The candidate, measured also against the games that have joined the scope since."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _List(Generic[GameT]):
-    """A list of candidates of one parent, and the number of acceptance tests that its error still
-    allows; ``forecasts``: the screened candidates whose examination has not begun, each with its
-    forecast, the most promising first."""
+    """A list of candidates of one parent, opened when ``joined`` games had joined the scope, and
+    the number of acceptance ``tests`` that its error still allows; then its candidates by number:
+    all, and where they are. It is empty if the sampler had nothing new."""
 
     number: int
     parent: GameT
+    joined: int
     tests: int
     size: int
     screening: int
     forecasts: list[tuple[Candidate[GameT], Forecast]] = field(default_factory=list)
+    """The screened ones whose examination has not begun, the most promising first."""
     examined: int = 0
-    """Number of the candidates whose examination has begun."""
+    """Those whose examination has begun; ``examining`` ones are still in it."""
+    examining: int = 0
+    decided: int = 0
+    accepted: int = 0
 
 
 @dataclass(eq=False)
 class _PoolEntry(Generic[AssessmentT]):
     """An examined candidate, of the pool if it passed; its γ is over the first ``compared_count``
-    games of the scope."""
+    games of the scope. ``busy``: it is being compared or tested."""
 
     assessment: AssessmentT
     origin: _List[Any]
     order: Urgency
     compared_count: int
-    comparing: bool = False
+    busy: bool = False
     results: list[AcceptanceResult] = field(default_factory=list)
 
     @property
@@ -176,18 +182,10 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self.end: End | None = None
         self.last_bound = math.inf
         """Upper bound on accepted games a core-hour at which no further list was opened."""
-        self._candidate_count = 0
-        self._in_progress = 0
-        self._lists: Counter[GameT] = Counter()
-        self._accepted: Counter[GameT] = Counter()
-        self._decided: Counter[GameT] = Counter()
-        """Numbers of candidates of each parent's lists."""
-        self._barren: set[GameT] = set()
-        """Parents whose last list was empty, since the scope grew."""
+        self._lists: list[_List[GameT]] = []
+        """All so far, from which the schedule's numbers are counted."""
         self._pool: list[_PoolEntry[AssessmentT]] = []
         self._unhelpful: list[_PoolEntry[AssessmentT]] = []
-        self._testing = False
-        self._newest_list: _List[GameT] | None = None
         self._dull_lists = 0
         """Number of latest lists without a promising candidate, since one of them was examined."""
         self._accepted_at: list[float] = []
@@ -220,13 +218,13 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._outputs.clear()
         acting = True
         while acting:
-            acting = self._test_next() or self._try_other_parents() or self._open_next()
+            # No test that may enlarge the scope, and the whole pool is compared with all of it.
+            is_settled = not any(each.busy for each in self._pool)
+            acting = is_settled and (self._test_next() or self._try_other_parents())
+            acting = acting or self._open_next()
 
     def _test_next(self) -> bool:
-        """Begin an acceptance test, one at a time, when the whole pool is compared with the whole
-        scope."""
-        if self._testing or any(each.comparing for each in self._pool):
-            return False
+        """Begin an acceptance test, one at a time, once all is settled."""
         # A candidate has a future while its list has a test left and it may well pass.
         lost = (e for e in self._pool if e.latest.power < LEAST_POWER or not e.origin.tests)
         for each in [*lost]:
@@ -240,19 +238,17 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
             return False
         # The likeliest first, among equals the smallest γ, then the earliest proposal.
         entry = min(ready, key=lambda e: (-e.latest.power, e.assessment.gamma or 0.0, e.order))
-        self._testing = True
+        entry.busy = True
         entry.origin.tests -= 1
         self.order.start(self._test(entry), (0,))
         return True
 
     def _try_other_parents(self) -> bool:
         """Look for other parents of unhelpful candidates, when no test may soon add one."""
-        if self._testing or any(each.comparing for each in self._pool) or not self._unhelpful:
-            return False
         unhelpful, self._unhelpful = self._unhelpful, []
         for entry in unhelpful:
             self.order.start(self._other_parents(entry), (2, *entry.order))
-        return True
+        return bool(unhelpful)
 
     def _pays(self, entry: _PoolEntry[AssessmentT]) -> bool:
         """Whether the next test of a candidate is worth its plays. The first test always is. A
@@ -267,34 +263,45 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     def _open_next(self) -> bool:
         """Open another list while few candidates are being screened or examined."""
         too_early = not self._is_learned and self.settings.unplayable_initial == "keep"
-        if too_early or self._in_progress > self.settings.lookahead or self._is_closed():
+        in_progress = sum(each.screening + each.examining for each in self._lists)
+        if too_early or in_progress > self.settings.lookahead or self._is_closed():
             return False
-        parents = [game for game in self.games if game not in self._barren]
-        number = self._lists.total()
-        unexplored = [game for game in parents if not self._lists[game]][-1:]
-        at = self.seed, number
-        parent = draw_parent(unexplored or parents, self._accepted, self._decided, *at)
-        depth = next(member.generation for member in self.members if member.game == parent)
-        place = Place(depth, parent, self._lists[parent])
+        number, parent = len(self._lists), self._next_parent()
+        earlier = sum(each.parent == parent for each in self._lists)
+        place = Place(self._member(parent).generation, parent, earlier)
         games = self.sampler.propose(place, self.games, self._list_size)
-        self._lists[parent] += 1
-        if not games:
-            self._barren.add(parent)
-        count = len(games)
-        origin = _List(number, parent, self.tests, count, count)
-        self._newest_list = origin if games else self._newest_list
-        self._candidate_count += count
-        self._in_progress += count
+        count, joined = len(games), len(self._accepted_at)
+        origin = _List(number, parent, joined, self.tests, size=count, screening=count)
+        self._lists.append(origin)
         for index, game in enumerate(games):
             process = self._screening(Candidate(game, place, index), origin)
             self.order.start(process, (2, number, 1, index))
         return True
 
+    def _next_parent(self) -> GameT:
+        """The newest game without a list, else the one that the bandit draws; of no barren one."""
+        accepted, decided = Counter[GameT](), Counter[GameT]()
+        for each in self._lists:
+            accepted[each.parent] += each.accepted
+            decided[each.parent] += each.decided
+        parents = [game for game in self.games if game not in self._barren]
+        unexplored = [game for game in parents if game not in decided]  # a list counts 0 at least
+        at = self.seed, len(self._lists)
+        return draw_parent(unexplored[-1:] or parents, accepted, decided, *at)
+
+    @property
+    def _barren(self) -> set[GameT]:
+        """Parents of an empty list since the scope grew."""
+        joined = len(self._accepted_at)
+        return {each.parent for each in self._lists if not each.size and each.joined == joined}
+
     @property
     def _list_size(self) -> int:
-        """Size of the next list; 0 if the budget of candidates is used up."""
-        size, most = self.settings.list_size, self.settings.max_candidates
-        return size if most is None else min(size, most - self._candidate_count)
+        """Size of the next list."""
+        return list_size(self.settings, sum(each.size for each in self._lists))
+
+    def _member(self, game: GameT) -> ScopeMember[GameT]:
+        return next(member for member in self.members if member.game == game)
 
     def _is_closed(self) -> bool:
         """Whether no further list can be opened now; sets ``end`` if none will be opened later."""
@@ -325,7 +332,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         """Screen one candidate; if it can be played, forecast its outcome."""
         is_playable = yield from self.oracle.screen(candidate, self.games)
         if not is_playable:
-            self._tally(origin.parent, accepted=False)
+            origin.decided += 1
             self._examine(origin)
         elif self._is_learned:
             yield from self._forecasting(candidate, origin)
@@ -348,7 +355,6 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         share of the list, at least one. They do not wait for the others' screening, which a game
         that joins meanwhile makes better informed. Forecasts may be wrong, so of every second list
         in a row without any, and of the last list, examine the one that comes closest."""
-        self._in_progress -= 1
         origin.screening -= 1
         left = max(1, round(self.settings.examined_share * origin.size))
         promising = [each for each in origin.forecasts if each[1].promising]
@@ -357,20 +363,21 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if origin.screening:
             return
         self._dull_lists = 0 if origin.examined else self._dull_lists + 1
-        is_last = origin is self._newest_list and (self._list_size <= 0 or self.end is not None)
+        is_newest = not any(each.size for each in self._lists[origin.number + 1 :])
+        is_last = is_newest and (self._list_size <= 0 or self.end is not None)
         if self._dull_lists >= DULL_LISTS or (self._dull_lists and is_last):
             for each in origin.forecasts[:1]:
                 self._begin(each, origin)
                 self._dull_lists = 0
         for candidate, forecast in origin.forecasts:
             self.oracle.pass_over(candidate, self.games, forecast)
-            self._tally(origin.parent, accepted=False)
+            origin.decided += 1
 
     def _begin(self, screened: tuple[Candidate[GameT], Forecast], origin: _List[GameT]) -> None:
         order = (origin.number, 0, origin.examined)
         origin.forecasts.remove(screened)
         origin.examined += 1
-        self._in_progress += 1
+        origin.examining += 1
         self.order.start(self._examination(screened[0], origin, order), (2, *order))
 
     def _examination(
@@ -379,7 +386,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         """Examine a screened candidate, until it is in the pool or decided."""
         scope = self.games
         assessment = yield from self.oracle.examine(candidate, scope)
-        self._in_progress -= 1
+        origin.examining -= 1
         entry = _PoolEntry(assessment, origin, order, len(scope))
         if assessment.selection is Selection.UNHELPFUL:
             self._unhelpful.append(entry)
@@ -398,12 +405,12 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
             self._pool.append(entry)
             self._compare(entry)
         else:
-            self._tally(entry.origin.parent, accepted=False)
+            entry.origin.decided += 1
 
     def _compare(self, entry: _PoolEntry[AssessmentT]) -> None:
         """Measure an entry against the games that joined the scope since, if any did."""
-        if entry.compared_count < len(self.members) and not entry.comparing:
-            entry.comparing = True
+        if entry.compared_count < len(self.members) and not entry.busy:
+            entry.busy = True
             self.order.start(self._comparison(entry), (1, *entry.order))
 
     def _comparison(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
@@ -414,12 +421,12 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
             if entry.assessment.selection is not Selection.PASSED:
                 self._leave(entry, accepted=False)
                 return
-        entry.comparing = False
+        entry.busy = False
 
     def _test(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
         """An acceptance test, the only one at a time, so that the scope cannot change meanwhile."""
         result = yield from self.oracle.test(entry.assessment, self.games, len(entry.results))
-        self._testing = False
+        entry.busy = False
         entry.results.append(result)
         if result.verdict is Verdict.ACCEPTED:
             self._accept(entry, result)
@@ -427,24 +434,19 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
             self._leave(entry, accepted=False)
 
     def _accept(self, entry: _PoolEntry[AssessmentT], result: AcceptanceResult) -> None:
-        assessment = entry.assessment
-        parent = next(member for member in self.members if member.game == assessment.parent)
-        game, depth = assessment.candidate.game, parent.generation + 1
+        game, parent = entry.assessment.candidate.game, self._member(entry.assessment.parent)
+        depth = parent.generation + 1
         self.members.append(ScopeMember(game, depth, result.gamma, parent.game))
         self._accepted_at.append(self.order.total_cost.seconds)
         self._outputs.append(list(self.members))
-        self._barren.clear()
         self._leave(entry, accepted=True)
         for other in list(self._pool):
             self._compare(other)
 
     def _leave(self, entry: _PoolEntry[AssessmentT], accepted: bool) -> None:
         self._pool.remove(entry)
-        self._tally(entry.origin.parent, accepted)
-
-    def _tally(self, parent: GameT, accepted: bool) -> None:
-        self._accepted[parent] += accepted
-        self._decided[parent] += 1
+        entry.origin.accepted += accepted
+        entry.origin.decided += 1
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:

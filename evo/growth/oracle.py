@@ -389,23 +389,21 @@ class TransferOracle:
     ) -> Steps[Request, tuple[rule.Decision | None, rule.Evidence, list[PlayRequest]]]:
         """Run a race to its end; restart it if a game of the scope got another fine-tune meanwhile.
         Returns its decision and evidence, and the plays that it asked for."""
-        requests: list[PlayRequest] = []
+        requests, start = list[PlayRequest](), None
+        on, names = (task, parent, scope), [each.id for each in scope]
         race_settings = RaceSettings(stage.looks, stage.thresholds, stage.scan)
         while True:
-            start = stage.no_evidence(parent, scope)
-            race = kind(race_settings, [each.id for each in scope], start)
-            question = next(race)
-            while True:
-                blocks = stage.blocks(stage.plays(task, parent, scope, question))
-                requests += blocks
-                yield blocks
-                if stage.no_evidence(parent, scope) != start:
-                    break
+            if start != (now := stage.no_evidence(parent, scope)):
+                start, race = now, kind(race_settings, names, now)
+                question = next(race)
+            else:  # the plays are of fine-tunes that are still in force
                 try:
-                    question = race.send(stage.bounds(task, parent, scope, question))
+                    question = race.send(stage.bounds(*on, question))
                 except StopIteration as end:
-                    decision, evidence = end.value
-                    return decision, evidence, requests
+                    return *end.value, requests
+            blocks = stage.blocks(stage.plays(*on, question))
+            requests += blocks
+            yield blocks
 
     def _play(
         self, sources: Sequence[Task], requests: Callable[[], Iterable[PlayRequest]]

@@ -76,7 +76,8 @@ class Proposer:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn
         (§4.1)."""
         self._add(scope)
-        self._observe()
+        new_decisions = [d for d in self.decisions.values() if TaskId.of(d) in self.pending]
+        self.sampler.observe([self._outcome(row) for row in new_decisions])
         rows = self._archived_rows.get((place.generation, place.parent.id, place.round))
         if rows:
             candidates = self._archived_candidates(rows, place)
@@ -196,11 +197,6 @@ class Proposer:
         if is_degenerate or not self.can_play(proposal.game):
             return ProposalOutcome.DEGENERATE
         return ProposalOutcome.CANDIDATE
-
-    def _observe(self) -> None:
-        """Report new decisions to the sampler, in their order."""
-        new_decisions = [d for d in self.decisions.values() if TaskId.of(d) in self.pending]
-        self.sampler.observe([self._outcome(row) for row in new_decisions])
 
     def _outcome(self, row: Row) -> Outcome:
         proposal, reason = self.pending.pop(TaskId.of(row)), reason_of(row)

@@ -125,8 +125,8 @@ class Collector:
 
     def policy_ids_in_force(self, task: Task) -> list[str]:
         """Ids of the fine-tunes of all attempts in force, the best first."""
-        ranks = range(len(self.attempts.of(task.id)))
-        return [policy_id for rank in ranks for policy_id in self.policy_ids(task, rank)]
+        numbers = self.attempts.of(task.id)
+        return [self._policy_id(task, each) for n in numbers for each in self._repetitions(n)]
 
     def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Ids of the first fine-tunes of attempts in force, the best first, of renewed games."""
