@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, example, given, strategies as st
 
 from archive.statistics import rounds
-from archive.statistics.measure import ceiling_gap, xent_measure
+from archive.statistics.intervals import Interval
+from archive.statistics.measure import XentMeasure, ceiling_gap, xent_measure
 
 LEVELS = rounds.ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
 """b + mθ = 4."""
@@ -128,14 +129,26 @@ def test_a_map_is_stable_if_one_of_its_best_moves_stays_the_best_under_clipping(
     assert rounds.best_kept(scores, clipped_scores) == (2, 1)
 
 
-def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
-    rng = np.random.default_rng(0)
-    hits = []
-    for _ in range(150):
-        measure = xent_measure(rng.normal(1, 1, 40))
-        hits.append(measure.mean.low <= 1 <= measure.mean.high)
-    assert 0.88 <= np.mean(hits) <= 0.99
-    assert xent_measure(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
+def measure_of(scores: np.ndarray) -> XentMeasure:
+    return xent_measure(scores, scores[:, None])
+
+
+@pytest.mark.parametrize("games", [3, 12])
+def test_bounds_of_a_measure_cover_it_as_often_as_they_say(games: int) -> None:
+    samples = np.random.default_rng(0).normal(1, 1, (300, games))
+    found = [measure_of(scores) for scores in samples]
+    for bounds in ([each.mean for each in found], [each.quantiles[0.5] for each in found]):
+        assert np.mean([each.low <= 1 <= each.high for each in bounds]) >= 0.93
+
+
+def test_bounds_of_few_games_are_open_and_of_equal_ones_not_narrower_than_over_maps() -> None:
+    assert measure_of(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
+    assert measure_of(np.arange(5.0)).quantiles[0.5].low == -np.inf, "1/16 lies outside"
+    assert measure_of(np.arange(6.0)).quantiles[0.5] == Interval(2.5, 0, 5)
+    over_maps = np.tile(np.linspace(0, 2, 101), (6, 1))
+    alike = xent_measure(np.ones(6), over_maps)
+    for bounds in (alike.mean, alike.quantiles[0.5]):
+        assert (bounds.low, bounds.high) == pytest.approx((0.05, 1.95))
 
 
 # -- The best known scores of maps, and how far players are from them ------------------------------
