@@ -13,16 +13,8 @@ import numpy as np
 
 from archive.run import Row
 from archive.schema import PlayOutcome, TaskId
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    UNDEFINED,
-    Interval,
-    Scores,
-    bootstrapped,
-    mean_interval,
-    percentile_bounds,
-    quantile_interval,
-)
+from archive.statistics import intervals
+from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
 from archive.store.archive import Archive
 
 DRAWS = 2000
@@ -48,16 +40,15 @@ def xent_measure(scores: Scores, over_maps: Scores) -> XentMeasure:
     """
     mean = replace(UNDEFINED, value=float(scores.mean()))
     if len(scores) > 1:
-        mean = mean_interval(scores, CONFIDENCE)
-    quantiles = {
-        each: _covering(quantile_interval(scores, each, CONFIDENCE), draws)
-        for each, draws in zip(QUANTILES, np.quantile(over_maps, QUANTILES, axis=0), strict=True)
-    }
-    return XentMeasure(_covering(mean, over_maps.mean(axis=0)), quantiles)
+        mean = intervals.mean_interval(scores, CONFIDENCE)
+    over_games = (intervals.quantile_interval(scores, each, CONFIDENCE) for each in QUANTILES)
+    quantiles = map(_covering, over_games, np.quantile(over_maps, QUANTILES, axis=0))
+    mean = _covering(mean, over_maps.mean(axis=0))
+    return XentMeasure(mean, dict(zip(QUANTILES, quantiles, strict=True)))
 
 
 def _covering(interval: Interval, draws: Scores) -> Interval:
-    low, high = percentile_bounds(draws, CONFIDENCE)
+    low, high = intervals.percentile_bounds(draws, CONFIDENCE)
     return replace(interval, low=min(interval.low, low), high=max(interval.high, high))
 
 

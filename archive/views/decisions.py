@@ -145,8 +145,7 @@ def _show_steps(why: Mapping[str, Any], console: Console) -> None:
         value = bounds(Interval(gamma["value"], gamma["low"], gamma["high"]))
         most = f"γ, the largest share taught: {value}, of {gamma['game']} on {gamma['plays']} plays"
         counts = listed([str(count) for count in gamma["compared"]])
-        each = f"; games were compared on {counts} plays, each until a bound sufficed"
-        console.print(f"{most}{each if len(gamma['compared']) > 1 else ''}.")
+        console.print(f"{most}; games compared on {counts} plays, each until a bound sufficed.")
     if why["failed"]:
         console.print(f"Not passed: {', '.join(why['failed'])}.")
     console.print(f"Taken again from the scores: {again['verdict']}, {again['reason']}.")
