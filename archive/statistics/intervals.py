@@ -98,6 +98,21 @@ def squared_reach(one: Scores, other: Scores, confidence: float, fewest: int = 0
     return by_row + t * t * float(a.mean(0) @ b.mean(0)) / (n - 1) / n
 
 
+def quantile_interval(sample: Scores, probability: float, confidence: float) -> Interval:
+    """A quantile of ``sample`` (n,) with values of the sample as bounds, whatever its distribution:
+    the number of values up to the true quantile is binomial. A bound is open if n is too small.
+    David, H. A. and Nagaraja, H. N. (2003), Order statistics, §7.1."""
+    from scipy import special  # slow to load
+
+    n = len(sample)
+    up_to = special.bdtr(np.arange(n + 1), n, probability)
+    low = int((up_to[:n] <= (1 - confidence) / 2).sum())
+    high = 1 + int((up_to < (1 + confidence) / 2).sum())
+    ordered = [-math.inf, *np.sort(sample).tolist(), math.inf]
+    value = float(np.quantile(sample, probability))
+    return Interval(value, ordered[low], ordered[high], n)
+
+
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
     """Two-sided bounds from a bootstrap's ``draws`` (B,); draws without a value are left out, and
     the interval is open if none is left."""

@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archive.run import Row
 from archive.schema import PlayOutcome, TaskId
+from archive.statistics import intervals
 from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
 from archive.store.archive import Archive
 
@@ -22,29 +24,32 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 class XentMeasure(NamedTuple):
     """Statistics of μ_Γ(M): the mean, and quantiles by probability, in the unit of the normalised
-    score (1), with their bootstrap bounds."""
+    score (1), with their bounds."""
 
     mean: Interval
     quantiles: Mapping[float, Interval]
 
 
-def xent_measure(scores: Scores, over_maps: Scores | None = None) -> XentMeasure:
-    """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
+def xent_measure(scores: Scores, over_maps: Scores) -> XentMeasure:
+    """The measure of normalised ``scores`` (games,) float64, all finite, at least one;
+    ``over_maps`` (games, draws): bootstrap scores of each game.
 
-    Bounds are two-sided at 95 % from bootstrap samples of the games, or, with
-    ``over_maps`` (games, draws), the bootstrap scores of each game, from samples of games and maps.
+    Bounds are two-sided at 95 % over games, whose scores vary by their maps too, and open with too
+    few games: Student's of the mean, order statistics of a quantile. They are no narrower than over
+    the maps of these games, whose scores may be alike by luck.
     """
-    draws = DRAWS if over_maps is None else over_maps.shape[1]
-    indices = np.random.default_rng(0).integers(0, len(scores), (draws, len(scores)))
-    samples = (
-        scores[indices] if over_maps is None else over_maps[indices, np.arange(draws)[:, None]]
-    )
-    if over_maps is None and len(scores) == 1:  # one game tells nothing of others
-        samples = np.full_like(samples, np.nan)
-    mean = bootstrapped(float(scores.mean()), samples.mean(axis=1), CONFIDENCE)
-    values, bounds = np.quantile(scores, QUANTILES), np.quantile(samples, QUANTILES, axis=1)
-    quantiles = map(bootstrapped, values.tolist(), bounds, [CONFIDENCE] * len(QUANTILES))
+    mean = replace(UNDEFINED, value=float(scores.mean()))
+    if len(scores) > 1:
+        mean = intervals.mean_interval(scores, CONFIDENCE)
+    over_games = (intervals.quantile_interval(scores, each, CONFIDENCE) for each in QUANTILES)
+    quantiles = map(_covering, over_games, np.quantile(over_maps, QUANTILES, axis=0))
+    mean = _covering(mean, over_maps.mean(axis=0))
     return XentMeasure(mean, dict(zip(QUANTILES, quantiles, strict=True)))
+
+
+def _covering(interval: Interval, draws: Scores) -> Interval:
+    low, high = intervals.percentile_bounds(draws, CONFIDENCE)
+    return replace(interval, low=min(interval.low, low), high=max(interval.high, high))
 
 
 MapSeeds = tuple[int, int]

@@ -13,7 +13,7 @@ from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import Case, MissingPlaysError, cases, replay
 from archive.statistics.rule import Answer, Evidence, helps, is_new
-from archive.text import listed
+from archive.text import bounds, listed
 from archive.views.inspection import verdict_text
 from archive.views.tables import LEGEND, add, judged, short, stacked, table
 
@@ -41,9 +41,10 @@ def explain(run: Run, game: str) -> list[dict[str, Any]]:
 
 def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     """A decision with its steps: ``again`` is what the rule says today, ``failed`` the steps that
-    kept the candidate out, ``missing`` what could not be looked up."""
+    kept the candidate out, ``missing`` what could not be looked up; ``gamma`` with the ``game``
+    that attains it and the numbers of plays on which games were ``compared``."""
     why = {"run_id": run.run_id, "row": row, "purpose": row["purpose"], "steps": ()}
-    why |= {"again": None, "failed": (), "missing": None}
+    why |= {"gamma": None, "again": None, "failed": (), "missing": None}
     if case is None:
         return why
     try:
@@ -55,6 +56,9 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     facts = {"verdict": row["verdict"], "decided": False, "reason": "passed selection, was ranked"}
     if again is not None:
         facts = {name: getattr(again, name) for name in ("verdict", "reason", "decided")}
+    if game := evidence.gamma.task_id:
+        compared = sorted({value.plays for value in evidence.scope_values.values()})
+        why["gamma"] = {**vars(evidence.gamma.interval), "game": game.label, "compared": compared}
     return why | {"steps": steps, "again": facts, "failed": failed}
 
 
@@ -137,6 +141,11 @@ def _show_steps(why: Mapping[str, Any], console: Console) -> None:
         value = stacked(Interval(step["value"], step["low"], step["high"]))
         add(view, step["question"], value, step["plays"] or "–", step["threshold"], step["answer"])
     console.print(view)
+    if gamma := why["gamma"]:
+        value = bounds(Interval(gamma["value"], gamma["low"], gamma["high"]))
+        most = f"γ, the largest share taught: {value}, of {gamma['game']} on {gamma['plays']} plays"
+        counts = listed([str(count) for count in gamma["compared"]])
+        console.print(f"{most}; games compared on {counts} plays, each until a bound sufficed.")
     if why["failed"]:
         console.print(f"Not passed: {', '.join(why['failed'])}.")
     console.print(f"Taken again from the scores: {again['verdict']}, {again['reason']}.")

@@ -14,15 +14,8 @@ from rich.table import Table
 
 from archive.charts import Panel, panels, series
 from archive.schema import PlayOutcome, TaskId
-from archive.statistics import rounds
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    UNDEFINED,
-    Interval,
-    Scores,
-    bootstrapped,
-    mean_interval,
-)
+from archive.statistics import intervals, rounds
+from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores
 from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import Playability, ScoreLevels, arms, narms
 from archive.statistics.rule import bounds_columns
@@ -75,7 +68,7 @@ def result(
     at = min(levels.k_m, own.shape[1])
     control = None if other is None else narms(arms(other), levels, at)
     draws = rounds.narms_draws(own, levels, at)
-    score = bootstrapped(narms(arms(own), levels, at), draws, CONFIDENCE)
+    score = intervals.bootstrapped(narms(arms(own), levels, at), draws, CONFIDENCE)
     return GameResult(policy, member, levels, (own, other), at, score, draws, control)
 
 
@@ -141,7 +134,7 @@ def show_scores(console: Console, rows: Mapping[tuple[str, str], Sequence[Row]])
     """A table of mean scores of single plays, from the rows of each player on each game."""
     title = f"mean score of one play, bits, {percent(CONFIDENCE)} over maps"
     cells = {
-        key: interval(mean_interval(rounds.series(own)[0][:, 0], CONFIDENCE))
+        key: interval(intervals.mean_interval(rounds.series(own)[0][:, 0], CONFIDENCE))
         for key, own in rows.items()
     }
     _show_by_game(console, title, cells)

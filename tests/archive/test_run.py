@@ -20,7 +20,7 @@ from archive.run import asked_of, longest_text, map_source, measure_source, newe
 from archive.schema import GainKind, ScopeRow, TaskId
 from archive.statistics.covers import CoverQuestion
 from archive.store.archive import MARKER
-from archive.views import cover, inspection, matrix
+from archive.views import cover, decisions, inspection, matrix
 from xgl.runtime.requests import StoryRequest
 
 
@@ -170,6 +170,16 @@ def test_every_command_about_a_game_takes_its_name(
     command, *option = words
     assert main([command, str(EXAMPLE), *option, name]) == 0
     assert IDS.get(name.capitalize(), name) in capsys.readouterr().out
+
+
+def test_why_says_that_games_were_compared_on_different_plays() -> None:
+    [why] = decisions.explain(Run(Archive.open(EXAMPLE / "archive")), IDS["Rival.1"])
+    shares = [step for step in why["steps"] if step["question"].startswith("is not taught")]
+    most = max(shares, key=lambda step: step["value"])
+    assert [why["gamma"][name] for name in ("value", "plays")] == [most["value"], most["plays"]]
+    assert why["gamma"]["compared"] == sorted({step["plays"] for step in shares})
+    why["gamma"]["compared"] = [96, 192]
+    assert "compared on 96 and 192 plays, each" in printed(decisions.show_why, [why])
 
 
 def test_a_role_after_an_id_is_heeded(capsys: pytest.CaptureFixture[str]) -> None:

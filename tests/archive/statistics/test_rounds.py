@@ -131,15 +131,28 @@ def test_a_map_is_stable_if_one_of_its_best_moves_stays_the_best_under_clipping(
     assert rounds.best_kept(scores, clipped_scores) == (2, 1)
 
 
-def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
-    rng = np.random.default_rng(0)
-    hits = []
-    for _ in range(150):
-        mean = measure.xent_measure(rng.normal(1, 1, 40)).mean
-        hits.append(mean.low <= 1 <= mean.high)
-    assert 0.88 <= np.mean(hits) <= 0.99
-    assert measure.xent_measure(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
-    assert measure.xent_measure(np.ones(1), np.ones((1, 9))).mean == Interval(1.0, 1.0, 1.0)
+def measure_of(scores: np.ndarray) -> measure.XentMeasure:
+    return measure.xent_measure(scores, scores[:, None])
+
+
+@pytest.mark.parametrize("games", [3, 12])
+def test_bounds_of_a_measure_cover_it_as_often_as_they_say(games: int) -> None:
+    samples = np.random.default_rng(0).normal(1, 1, (300, games))
+    found = [measure_of(scores) for scores in samples]
+    means, medians = zip(*((each.mean, each.quantiles[0.5]) for each in found), strict=True)
+    hits = np.array([[each.low <= 1 <= each.high for each in of] for of in (means, medians)])
+    assert hits[0].mean() == pytest.approx(0.95, abs=0.03)
+    assert hits[1].mean() >= 0.93
+
+
+def test_bounds_of_few_games_are_open_and_of_equal_ones_not_narrower_than_over_maps() -> None:
+    assert measure_of(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
+    assert measure_of(np.arange(5.0)).quantiles[0.5].low == -np.inf, "1/16 lies outside"
+    assert measure_of(np.arange(6.0)).quantiles[0.5] == Interval(2.5, 0, 5)
+    over_maps = np.tile(np.linspace(0, 2, 101), (6, 1))
+    alike = measure.xent_measure(np.ones(6), over_maps)
+    for bounds in (alike.mean, alike.quantiles[0.5]):
+        assert (bounds.low, bounds.high) == pytest.approx((0.05, 1.95))
 
 
 BITS = st.floats(-100, 100, allow_nan=False)
