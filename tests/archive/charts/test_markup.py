@@ -46,8 +46,11 @@ def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int
     assert shown == pytest.approx(ticks, rel=1e-9)
 
 
-def test_equal_values_have_a_tick_and_many_series_their_own_looks() -> None:
-    flat = panels("", [Panel("", ("", ""), [([1, 2], [12.3, 12.3], "")])], {}, 1)
+def test_equal_values_have_a_tick_long_names_room_and_many_series_their_own_looks() -> None:
+    long = "m" * 99
+    flat = panels("", [Panel(long, ("", ""), [([1, 2], [12.3, 12.3], "")])], {long: ""}, 1)
+    assert any(shape.children == (f"{long[:41]}…",) for shape in flat.children)
+    assert flat.attributes["width"] > 7 * len(long)
     assert any(shape.attributes.get("text_anchor") == "end" for shape in flat.children)
     assert len(set(map(series, range(2 * SERIES)))) == 2 * SERIES
 
