@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
+from xgl.diagram.sheet import cells, shorten
 from xgl.diagram.svg import NAMESPACE, Element, Point, el, file_text, points
 
 SERIES = 6
@@ -138,7 +139,8 @@ def panels(
         left, top = 52 + place % across * 340.0, 44 + place // across * 270.0
         xs, within = [x for each, _, _ in panel.curves for x in each], common if alike else own
         plot = Plot((left, top), (270, 170), _ends(xs), _ends(within), "x")
-        shapes += [text(left, top - 26, panel.title, "heading"), *plot.grid(*panel.labels, 4, 4)]
+        heading = text(left, top - 26, shorten(panel.title, 42), "heading")  # of 340 pixels
+        shapes += [heading, *plot.grid(*panel.labels, 4, 4)]
         shapes += [
             line(plot.x.start, plot.y(level), plot.x.end, plot.y(level), "rule")
             for level in panel.levels
@@ -147,7 +149,8 @@ def panels(
     below = -(-len(every) // across) * 270.0
     for row, (name, class_) in enumerate(legend.items()):
         shapes += key(52, below + 18 * row, name, class_)
-    return canvas((across * 340.0, below + 18 * len(legend)), title, *shapes, class_="panels")
+    width = max(across * 340.0, *(96 + 7.5 * cells(name) for name in legend), 0)
+    return canvas((width, below + 18 * len(legend)), title, *shapes, class_="panels")
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

@@ -62,7 +62,8 @@ def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts)
 def _node(game: GameFacts, x: float, y: float) -> Element:
     kind = "start" if game.parent is None else "new"
     generation = f"generation {game.member.generation}" if game.parent is not None else kind
-    label, name = f"{game.name}, {generation}", text(x + 11, y - 9, game.name, "name")
+    shown = game.name if len(game.name) <= 21 else f"…{game.name[-20:]}"  # a column's width
+    label, name = f"{game.name}, {generation}", text(x + 11, y - 9, shown, "name")
     if game.member.gamma is not None:
         label += f", γ {game.member.gamma:.2f}"
         aside = el("tspan", f" γ {game.member.gamma:.2f}", dx=5, class_="tick")

@@ -126,13 +126,10 @@ def _measure(
     return PlayerMeasure(player, last["base"], last["m"], whole, histograms, bool(covers))
 
 
-BINS = 24
-
-
 def histograms(samples: Sequence[Histogram]) -> Element:
-    """A panel for each sample, at least one: the share of its games in each bin, and its median."""
+    """A panel for each sample, at least one: shares of its games in 24 bins, and its median."""
     values = [value for sample in samples for value in sample.values]
-    edges = np.linspace(min([0.0, *values]), max([1.0, *values]), BINS + 1)
+    edges = np.linspace(min([0.0, *values]), max([1.0, *values]), 25)
     every, style = list[Panel](), f"series {charts.series(0)}"
     for sample in samples:
         shares = np.histogram(sample.values, edges)[0] / len(sample.values)

@@ -54,8 +54,7 @@ def write_report(
         raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
     rows = {name: run.rows(name) for name in NAMES}
     if rows["gg_games"]:
-        tables, run_id = program_tables(rows), run.run_id
-        text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
+        text = rendered("programs.html", rows=rows, tables=program_tables(rows), run_id=run.run_id)
     else:
         text = page(gather_report(run, measured_archives))
     save_text(path, text)

@@ -43,7 +43,7 @@ PLAYERS: dict[str, Colours] = {
     "env": Colours("gray", "lightgray"),  # the paper gives env no colour
 }
 INK = "#222"
-FAINT = "#8a8f98"
+FAINT = "#6b7079"
 SUBDUED = "#555b66"
 PAPER = "white"
 STROKES = ("", "7 3", "10 3 2 3", "3 3")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import re
+from itertools import pairwise, product
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, strategies as st
 from support.markup import Markup
 
+from archive import charts
 from archive.charts import SERIES, LinearScale, Panel, canvas, document, panels, plain, series, text
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible
@@ -44,7 +46,25 @@ def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int
     assert shown == pytest.approx(ticks, rel=1e-9)
 
 
-def test_equal_values_have_a_tick_and_many_series_their_own_looks() -> None:
-    flat = panels("", [Panel("", ("", ""), [([1, 2], [12.3, 12.3], "")])], {}, 1)
+def test_equal_values_have_a_tick_long_names_room_and_many_series_their_own_looks() -> None:
+    long = "m" * 99
+    flat = panels("", [Panel(long, ("", ""), [([1, 2], [12.3, 12.3], "")])], {long: ""}, 1)
+    assert any(shape.children == (f"{long[:41]}…",) for shape in flat.children)
+    assert flat.attributes["width"] > 7 * len(long)
     assert any(shape.attributes.get("text_anchor") == "end" for shape in flat.children)
     assert len(set(map(series, range(2 * SERIES)))) == 2 * SERIES
+
+
+def test_words_on_a_shade_can_be_read_on_light_and_on_dark_screens() -> None:
+    """The contrast is at least 4.5 (WCAG 2.2, 1.4.3)."""
+    parts = charts.style_sheet().split("@media")
+    light, dark = (dict(re.findall(r"--(\w+): #(\w+)", part)) for part in parts)
+    pairs = [("ink", f"{kind}{n}") for kind in "gl" for n in range(1, 6)]
+    pairs += [("onhigh" if n > 6 else "onmid" if n == 6 else "onlow", f"q{n}") for n in range(10)]
+    for colours, pair in product((light, light | dark), pairs):
+        levels = [[level / 255 for level in bytes.fromhex(colours[name])] for name in pair]
+        linear = [
+            [x / 12.92 if x < 0.04 else ((x + 0.055) / 1.055) ** 2.4 for x in e] for e in levels
+        ]
+        low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in linear)
+        assert (high + 0.05) / (low + 0.05) >= 4.5, pair

@@ -28,14 +28,11 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield page
 
 
-def write_report(run: Path, folder: Path) -> Path:
-    assert main(["report", str(run), "-o", str(folder / "report.html")]) == 0
-    return folder / "report.html"
-
-
 @pytest.fixture(scope="module")
 def report(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(grown_run, tmp_path_factory.mktemp("report"))
+    page = tmp_path_factory.mktemp("report") / "report.html"
+    assert main(["report", str(grown_run), "-o", str(page)]) == 0
+    return page
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])
@@ -71,7 +68,8 @@ def test_a_card_opens_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path)
 
 
 def test_attacks_do_nothing(tab: Page, hostile_run: Path, tmp_path: Path) -> None:
-    tab.open(write_report(hostile_run, tmp_path), DESKTOP)
+    assert main(["report", str(hostile_run), "-o", str(tmp_path / "page.html")]) == 0
+    tab.open(tmp_path / "page.html", DESKTOP)
     tab.value("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     tab.value(
         "document.querySelectorAll('.mark').forEach((mark) => mark.dispatchEvent("

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.example import EXAMPLE
@@ -15,8 +16,10 @@ from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
+from archive.report.figures import lineage
 from archive.report.summary import gather_report
 from archive.text import signed
+from xgl.diagram.svg import render
 
 
 def _write_page(run: Path, out: Path, *more: str) -> str:
@@ -74,6 +77,14 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
         row = accepted[game.task_id]
         assert f"(at least {row['alpha1']:.0%} was asked)" in text
         assert f"taught {max(0.0, row['gamma']):.0%} of its lesson already" in text
+
+
+def test_a_name_stays_within_its_generation() -> None:
+    member, name = SimpleNamespace(generation=1, gamma=0.5), f"Rival{'.1' * 20}.2 (black)"
+    game = SimpleNamespace(name=name, place=0, member=member, parent=None, children=[], pay="")
+    drawn = render(lineage([game]))
+    assert f">…{name[-20:]}<" in drawn
+    assert f'aria-label="{name}, ' in drawn
 
 
 def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
