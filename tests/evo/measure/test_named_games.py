@@ -38,7 +38,8 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     games = "measure=[single_text, message:bob, mine.xent]"
     assert run(games, "players=[embedded]", *FAST) == 0
     output = capsys.readouterr().out
-    assert "Measure of 3 games from single_text, message:bob, mine.xent, judge embedded" in output
+    mine = Path("mine.xent").absolute()  # which a resumed run finds, wherever it is
+    assert f"Measure of 3 games from single_text, message:bob, {mine}, judge embedded" in output
     folder = Path("runs/measure-single_text-and-2")
     rows = Archive.open(folder).rows("rounds")
     assert {row["role"] for row in rows} == {"black", "bob"}
@@ -73,7 +74,8 @@ def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
     assert "needs the model 'weak' under the judge, found none" in error
     assert "expected measure.others={weak: MODEL}" in error
     assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling_calls=8") == 0
-    assert f"judge embedded with weak: {weak}, 3 rounds" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"judge embedded with weak: {weak.absolute()}, 3 rounds" in shown
     folder = Path("runs/measure-two_judges")
     rows, texts = map(Archive.open(folder).rows, ("rounds", "maps"))
     judge = load_judge("embedded", others={"weak": str(weak)})
