@@ -267,7 +267,9 @@ class _Table:
         :class:`RatingError` for a cell that is none, or a task in per cent and other numbers."""
         values = list(map(self.score, self.cells[column]))
         if None in values:
-            number = f"a number up to {MOST:g} (0.5 and 1000, not 0,5 and 1,000)"
+            point, comma = "0.5 and 1000, not 0,5 and 1,000", "0,5 and 1000, not 0.5 and 1.000"
+            examples = comma if self.decimal_mark == "," else point
+            number = f"a number up to {MOST:g} ({examples})"
             expected = f"{number}, true, false, win, loss, or nothing if missing"
             raise self.fault(values.index(None), column, expected)
         tasks, is_share = tasks or [""] * len(values), [t[-1:] == "%" for t in self.cells[column]]
