@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
-from json import JSONDecodeError, JSONDecoder
+from json import JSONDecoder
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -216,8 +216,7 @@ def programs_in(answer: str) -> list[ProgramText]:
 def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
     for place, piece in enumerate(_FENCE.split(text)):
-        plain = _without_json(piece)
-        lines = plain.splitlines()
+        lines = (plain := _without_json(piece)).splitlines()
         inside = place % 2 == 1 and plain == piece and any(map(_is_call, lines))
         if place:
             yield None, ""
@@ -232,18 +231,13 @@ def _without_json(text: str) -> str:
             continue
         try:
             _, tried = JSONDecoder().raw_decode(text, start)
-            strings = well_formed(
-                "\n".join(_strings(read_json(text[start:tried])))
-            )  # of escapes, too
-        except JSONDecodeError as error:
-            tried = error.pos
-        except (ValueError, RecursionError):  # nested too deep
-            break
-        else:
-            if any(map(_is_call, strings.splitlines())):
-                plain = _FENCE.sub("", well_formed(strings))  # of escapes, too
-                parts += text[done:start], plain, "\n"
-                done = tried
+            strings = "\n".join(_strings(read_json(text[start:tried])))
+        except (ValueError, RecursionError) as error:  # the latter has no place
+            tried, strings = getattr(error, "pos", len(text)), ""
+        if any(map(_is_call, strings.splitlines())):
+            plain = _FENCE.sub("", well_formed(strings))  # of escapes, too
+            parts += text[done:start], plain, "\n"
+            done = tried
     return "".join((*parts, text[done:]))
 
 

@@ -289,7 +289,7 @@ def unused_value(play: SymbolicPlay) -> bool:
     unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
 
     def note(node: Any) -> None:
-        unread.difference_update(holder[name] for name in reads(node) if name in holder)
+        unread.difference_update(map(holder.get, reads(node)))
 
     for event in play.events:
         line = event.line

@@ -172,8 +172,7 @@ def figure(results: Sequence[GameResult]) -> Element:
                     class_ = f"series {dash}{colours[each.policy]}"
                     curves.append((range(1, len(curve) + 1), curve, class_))
         levels = own[0].levels.b, own[0].levels.top
-        heading = f"{shorten(game, 36)}: {name}"  # which must be seen
-        every.append(Panel(heading, ("round", "bits"), curves, levels))
+        every.append(Panel(f"{shorten(game, 36)}: {name}", ("round", "bits"), curves, levels))
     legend = {name: f"series {colour}" for name, colour in colours.items()}
     if any(each.series[1] is not None for each in results):
         legend["the control"] = f"series dashed {series(0)}"

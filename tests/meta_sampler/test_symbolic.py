@@ -310,8 +310,7 @@ def test_each_rule(rest: str, warning: str) -> None:
 @pytest.mark.parametrize(("dialect", "is_used"), [("paper", True), ("xent", False)])
 def test_a_value_is_used_by_what_its_dialect_stores_behind_it(dialect: str, is_used: bool) -> None:
     text = f"{HEAD}assign(y=t // s, s1=y + x)\nreward(xed(s | s1))"
-    warnings = lint_warnings(xgl.parse(text, dialect))
-    assert ("a stored value is never used" in warnings) is not is_used
+    assert ("a stored value is never used" in lint_warnings(xgl.parse(text, dialect))) != is_used
 
 
 def test_flags_out_of_order_are_the_only_warning_of_a_game() -> None:
