@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
+from json import JSONDecoder
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -158,7 +159,7 @@ MAX_ANSWER = 200_000
 _BULLET = re.compile(r"^\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
-_OPENING = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
+_OPENING = re.compile(r"""^[ \t]*[\[{"]""", re.MULTILINE)
 _QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*+(\1?)|#.*""")
 """A quoted text, closed or not, or a comment."""
 _MARKS = re.compile(
@@ -215,18 +216,29 @@ def programs_in(answer: str) -> list[ProgramText]:
 def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
     for place, piece in enumerate(_FENCE.split(text)):
-        lines, inside = piece.splitlines(), False
-        opening = _OPENING.search(piece)  # prose may be around JSON
-        start, end = (opening.start(), 1 + max(map(piece.rfind, "]}"))) if opening else (0, None)
-        try:
-            texts = well_formed("\n".join(_strings(read_json(piece[start:end]))))  # of escapes, too
-            parts = piece[:start], _FENCE.sub("", texts), piece[end:] if end else ""
-            lines = [line for part in parts for line in part.splitlines()]
-        except ValueError:  # no JSON
-            inside = place % 2 == 1 and any(map(_is_call, lines))
+        lines = (plain := _without_json(piece)).splitlines()
+        inside = place % 2 == 1 and plain == piece and any(map(_is_call, lines))
         if place:
             yield None, ""
         yield from ((inside, line) for line in lines)
+
+
+def _without_json(text: str) -> str:
+    """The text with each JSON value that begins a line and holds an instruction as its strings."""
+    parts, done, tried = list[str](), 0, 0
+    for opening in _OPENING.finditer(text):
+        if (start := opening.end() - 1) < tried:
+            continue
+        try:
+            _, tried = JSONDecoder().raw_decode(text, start)
+            strings = "\n".join(_strings(read_json(text[start:tried])))
+        except (ValueError, RecursionError) as error:  # the latter has no place
+            tried, strings = getattr(error, "pos", len(text)), ""
+        if any(map(_is_call, strings.splitlines())):
+            plain = _FENCE.sub("", well_formed(strings))  # of escapes, too
+            parts += text[done:start], plain, "\n"
+            done = tried
+    return "".join((*parts, text[done:]))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -205,12 +205,12 @@ def xgl_grammar(
         "story_argument": "(/[1-9][0-9]?/ | LITERAL)?" if language.story_arguments else '""',
         "loops": "true" if settings.loops else NEVER,
         "truths": "true" if settings.truths else NEVER,
-        "limits": _numbers(settings.max_move_tokens),
+        "limits": "|".join(map(str, range(1, settings.max_move_tokens + 1))),
         # two loops inside each other stay within MAX_STEPS
-        "times": _numbers(isqrt(syn.MAX_STEPS // settings.max_lines) - 1),
+        "times": "|".join(map(str, range(1, isqrt(syn.MAX_STEPS // settings.max_lines)))),
         "literal": LITERAL,
         "more_targets": TARGETS - 1,
-        "more_terms": settings.max_terms - 1,
+        "more_terms": min(settings.max_terms, syn.MAX_LINE_CHARACTERS) - 1,
         "more_joined": min(settings.max_joined, COUNTED) - 1,
         "more_beside": BESIDE - 1,
     }
@@ -261,11 +261,6 @@ def _mask(facts: Iterable[str]) -> int:
 def _range(first: str, length: int) -> str:
     """The bits of a fact and those that follow it."""
     return f"[{FACTS.index(first)}:{FACTS.index(first) + length}]"
-
-
-def _numbers(most: int) -> str:
-    """The pattern of the numbers from 1 to ``most``."""
-    return "|".join(map(str, range(1, most + 1)))
 
 
 def _can_read(least: int, constants: Sequence[str]) -> str:

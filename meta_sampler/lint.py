@@ -18,7 +18,7 @@ from xgl.analysis.static_facts import paid_for
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import unrolled
-from xgl.language.visitors import find, of_type, reads, writes
+from xgl.language.visitors import find, of_type, reads, stores, writes
 
 Rule = Callable[[SymbolicPlay], bool]
 RULES: dict[str, str] = {}
@@ -287,15 +287,19 @@ def unused_value(play: SymbolicPlay) -> bool:
     movers = {position: line.player for position, line in of_type(lines, syn.Elicit)}
     holder: dict[str, tuple[int, str]] = {}
     unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
+
+    def note(node: Any) -> None:
+        unread.difference_update(map(holder.get, reads(node)))
+
     for event in play.events:
         line = event.line
-        unread -= {holder[name] for name in reads(line) if name in holder}
         if isinstance(line, syn.Elicit):
             seen = {at for name, at in holder.items() if event.sees(line.player, name)}
             if line.player in syn.OMNISCIENT:  # who saw what a text was made of
                 seen = {at for at in seen if movers.get(at[0], line.player) != line.player}
             unread -= seen
-        holder |= {name: (event.position, name) for name in writes(line)}
+        for name, _ in stores(line, play.program.dialect, note):
+            holder[name] = (event.position, name)
     return bool(unread - _distractors(lines))
 
 

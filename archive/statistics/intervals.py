@@ -109,8 +109,7 @@ def quantile_interval(sample: Scores, probability: float, confidence: float) -> 
     low = int((up_to[:n] <= (1 - confidence) / 2).sum())
     high = 1 + int((up_to < (1 + confidence) / 2).sum())
     ordered = [-math.inf, *np.sort(sample).tolist(), math.inf]
-    value = float(np.quantile(sample, probability))
-    return Interval(value, ordered[low], ordered[high], n)
+    return Interval(float(np.quantile(sample, probability)), ordered[low], ordered[high], n)
 
 
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:

@@ -267,7 +267,7 @@ class _Table:
         :class:`RatingError` for a cell that is none, or a task in per cent and other numbers."""
         values = list(map(self.score, self.cells[column]))
         if None in values:
-            number = f"a number up to {MOST:g} (0.5 and 1000, not 0,5 and 1,000)"
+            number = f"a number up to {MOST:g} (0{self.decimal_mark}5 and 1000, no other mark)"
             expected = f"{number}, true, false, win, loss, or nothing if missing"
             raise self.fault(values.index(None), column, expected)
         tasks, is_share = tasks or [""] * len(values), [t[-1:] == "%" for t in self.cells[column]]

@@ -144,8 +144,8 @@ def _show_steps(why: Mapping[str, Any], console: Console) -> None:
     if gamma := why["gamma"]:
         value = bounds(Interval(gamma["value"], gamma["low"], gamma["high"]))
         most = f"γ, the largest share taught: {value}, of {gamma['game']} on {gamma['plays']} plays"
-        counts = listed([str(count) for count in gamma["compared"]])
-        console.print(f"{most}; games compared on {counts} plays, each until a bound sufficed.")
+        plays = f"compared on {listed([str(count) for count in gamma['compared']])} plays"
+        console.print(f"{most}; games {plays}, each until a bound sufficed or the looks ended.")
     if why["failed"]:
         console.print(f"Not passed: {', '.join(why['failed'])}.")
     console.print(f"Taken again from the scores: {again['verdict']}, {again['reason']}.")

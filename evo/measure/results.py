@@ -24,6 +24,7 @@ from archive.views.tables import add, labels, show_labels, table
 from evo.jobs.evaluation import Row, Task
 from evo.jobs.model_host import ModelHost
 from evo.measure.folder import MeasureGame
+from xgl.diagram.sheet import shorten
 from xgl.diagram.svg import Element
 from xgl.runtime.requests import Player, Seeds
 from xgl.solvers import Attempt, MapTrials, Solution, Solvers
@@ -119,7 +120,7 @@ def show(console: Console, results: Sequence[GameResult]) -> None:
         cells[each.policy, game] = f"{interval(each.narms)}{control}"
     _show_by_game(console, f"narms after ℓ rounds, {over}", cells)
     columns = ("games", "mean", "median", "lower quartile", "upper quartile")
-    title = f"The Xent Measure, {percent(CONFIDENCE)} over games and maps"
+    title = f"The Xent Measure, {percent(CONFIDENCE)} over games"
     summary, by_player = table(title, "player", *columns, numbers=True), policies(results)
     names = labels(list(by_player))
     for name, own in by_player.items():
@@ -171,7 +172,7 @@ def figure(results: Sequence[GameResult]) -> Element:
                     class_ = f"series {dash}{colours[each.policy]}"
                     curves.append((range(1, len(curve) + 1), curve, class_))
         levels = own[0].levels.b, own[0].levels.top
-        every.append(Panel(f"{game}: {name}", ("round", "bits"), curves, levels))
+        every.append(Panel(f"{shorten(game, 36)}: {name}", ("round", "bits"), curves, levels))
     legend = {name: f"series {colour}" for name, colour in colours.items()}
     if any(each.series[1] is not None for each in results):
         legend["the control"] = f"series dashed {series(0)}"

@@ -179,7 +179,8 @@ def test_why_says_that_games_were_compared_on_different_plays() -> None:
     assert [why["gamma"][name] for name in ("value", "plays")] == [most["value"], most["plays"]]
     assert why["gamma"]["compared"] == sorted({step["plays"] for step in shares})
     why["gamma"]["compared"] = [96, 192]
-    assert "compared on 96 and 192 plays, each" in printed(decisions.show_why, [why])
+    shown = " ".join(printed(decisions.show_why, [why]).split())
+    assert "on 96 and 192 plays, each until a bound sufficed or the looks ended" in shown
 
 
 def test_a_role_after_an_id_is_heeded(capsys: pytest.CaptureFixture[str]) -> None:

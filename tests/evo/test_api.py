@@ -94,7 +94,7 @@ def test_the_player_of_a_run_plays() -> None:
     whole, judge = run.game(name), load_judge("embedded")
     player, base = run.player(name, judge), LocalPolicy(judge.lm)
     trained, untrained = (
-        [xgl.play(whole, each, judge, 2 * n + 1).scores["black"] for n in range(8)]
+        [xgl.play(whole, each, judge, 2 * n + 1).scores["black"] for n in range(16)]
         for each in (player, base)
     )
     assert sum(trained) > sum(untrained)

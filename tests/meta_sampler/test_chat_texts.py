@@ -44,7 +44,8 @@ ONE = {
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
     "a mark of UTF-8": f"\ufeff{PROGRAM}",
     "JSON": json.dumps({"code": f"```xgl\n{PROGRAM}\n```", "intent": "\ud800"}),
-    "JSON in prose": f"Here [it] is:\n{json.dumps([{'code': PROGRAM}])}\nIt pays for x.",
+    "JSON in prose": f"[Note]\n{json.dumps([{'code': PROGRAM}])}\nIt pays {{black}} for x.",
+    "a JSON text": json.dumps(PROGRAM),
     "JSON in a fence": f"As JSON:\n```json\n{json.dumps([PROGRAM.splitlines()])}\n```",
 }
 
@@ -54,7 +55,9 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
     assert [draft.text for draft in texts.programs_in(answer)] == [PROGRAM]
 
 
-def test_a_sign_that_begins_a_line_is_no_bullet() -> None:
+def test_a_sign_that_begins_a_line_is_no_bullet_and_a_list_no_json() -> None:
+    [draft] = texts.programs_in(f'{PROGRAM}\nassign(l=\n["a", "b"]\n)')
+    assert draft.text == f'{PROGRAM}\nassign(l= ["a", "b"] )'
     [listed] = texts.programs_in("- elicit(x, 6)\n- reward(\n-xed(t | x))")
     assert listed.text == "elicit(x, 6)\nreward( -xed(t | x))"
     for fence in ("", "```\n"):
@@ -82,6 +85,7 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
         (f"```\n# Say it.\n{PROGRAM}\n\n# Echo it.\n{OTHER}\n```", ["Say it.", ""]),
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
         (json.dumps([{"code": PROGRAM, "aim": "say it"}, {"code": OTHER}]), ["say it", ""]),
+        (f"{json.dumps({'code': PROGRAM})}\n\n{json.dumps({'code': OTHER})}", ["", ""]),
     ],
 )
 def test_several_programs_keep_their_order_and_intents(answer: str, intents: list[str]) -> None:

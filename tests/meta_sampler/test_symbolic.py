@@ -307,6 +307,12 @@ def test_each_rule(rest: str, warning: str) -> None:
     assert any(found.startswith(warning) for found in lint_warnings(program(HEAD + rest)))
 
 
+@pytest.mark.parametrize(("dialect", "is_used"), [("paper", True), ("xent", False)])
+def test_a_value_is_used_by_what_its_dialect_stores_behind_it(dialect: str, is_used: bool) -> None:
+    text = f"{HEAD}assign(y=t // s, s1=y + x)\nreward(xed(s | s1))"
+    assert ("a stored value is never used" in lint_warnings(xgl.parse(text, dialect))) != is_used
+
+
 def test_flags_out_of_order_are_the_only_warning_of_a_game() -> None:
     text = "beacon(flag_2)\nbeacon(flag_1)\nreplay(flag_1, 1)"
     assert lint_warnings(xgl.parse(text, "paper")) == {RULES["flag_order"]}

@@ -256,18 +256,15 @@ class _Layout(Sheet):
         self.frames: list[_Frame] = []
         self.shown_names: dict[str, dict[str, bool]] = {player: {} for player in syn.PLAYERS}
         """The registers that each player was shown, and whether it sees their later values."""
-        self._draw_unset(names)
-        self.start = self.y
-
-    def _draw_unset(self, names: list[str]) -> None:
-        """Draw the registers that are read before anything sets them: constants, or empty ones."""
-        early = read_unset(self.program.instructions, self.program.dialect)
+        # Registers that are read before anything sets them: constants, or empty ones.
+        early = read_unset(lines, program.dialect)
         y = self.y + ROW / 2
         for name in filter(early.__contains__, names):
             self.square(self.node(name, y, 0), y, dash=name[0] not in syn.CONSTANT_TYPES)
         if early:
             self.remark(y, ["given: a constant of the instance, or empty (grey)"], page.FAINT)
             self.y += ROW
+        self.start = self.y
 
     # -- one band ----------------------------------------------------------------------------
 
@@ -288,7 +285,9 @@ class _Layout(Sheet):
             case syn.Reveal():
                 self._reveal(line, order)
             case syn.Beacon(flag):
-                self._beacon(flag, order)
+                self.flags[flag] = y = self.y + STEP / 2
+                self.pill(self.left - NODE, y, f"{order} {flag}", "beacon", order)
+                self.y += STEP + 2
             case syn.Replay():
                 self._replay(line, order)
         first, *rest = page.wrap(page.plain(instruction_text(line)), COLUMNS - 3)
@@ -396,14 +395,6 @@ class _Layout(Sheet):
         if not frame.order:
             frame.order = order
             self.frames.append(frame)
-
-    # -- loops -----------------------------------------------------------------------------
-
-    def _beacon(self, flag: str, order: int) -> None:
-        y = self.y + STEP / 2
-        self.flags[flag] = y
-        self.pill(self.left - NODE, y, f"{order} {flag}", "beacon", order)
-        self.y += STEP + 2
 
     def _replay(self, replay: syn.Replay, order: int) -> None:
         """REPEAT(k) goes back to the flag (the first line where it was never placed)."""

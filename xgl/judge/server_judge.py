@@ -117,12 +117,10 @@ def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
     api = ChatClient(replace(settings, retries=client.RETRIES))
     try:
-        [content] = api.gather(
-            [lambda it: it.persist(partial(it.request, "models", seconds=SECONDS))]
-        )
+        [body] = api.gather([lambda it: it.persist(partial(it.request, "models", seconds=SECONDS))])
     except PlayerError as error:
         raise PlayerError(f"{error}; expected an OpenAI-compatible server there") from None
-    told = None if isinstance(content, Fault) else lookup(read_json(content), "data")
+    told = None if isinstance(body, Fault) else lookup(read_json(body), "data")
     listed = told if isinstance(told, list) else []
     own = [each for each in listed if lookup(each, "id") == settings.model]
     window = lookup(own, 0, "max_model_len")

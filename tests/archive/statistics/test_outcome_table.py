@@ -161,6 +161,7 @@ FAULTS = [
     ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a number up to 1e+100"),
     ("model,x\nann,1_0\nbob,-1\n", "row 2, column x: found '1_0', expected a number up to 1e+100"),
     ("model;x\nann;1.5\nbob;12,345\n", "'12,345', expected a number up to 1e+100 (0.5 and 1000"),
+    ("model;x\nann;1,5\nbob;one\n", "'one', expected a number up to 1e+100 (0,5 and 1000, no"),
     ("model,x\nann,1e308\nbob,-1\n", "row 2, column x: found '1e308', expected a number up"),
     ("model,x\nann,12%\nbob,-\ncid,0.3\n", "row 4, column x: found '0.3', expected a number with"),
     ("model,x\nann,12%\nbob,fail\ncid,pass\n", "row 4, column x: found 'pass', expected a number"),

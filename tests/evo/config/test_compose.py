@@ -187,8 +187,6 @@ def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file
         assert (entry.name in MODEL_RUNS) == (kind.__name__ == "RunConfig" and not entry.variant_of)
 
 
-# -- What a run gets from the GPUs of a machine, unless it says otherwise --------------------------
-
 H100 = 1, 81559
 """GPUs, and MiB of each."""
 ON_GPU = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
@@ -331,8 +329,6 @@ def test_a_driver_that_fails_or_shares_the_memory(
         count, memory = find_gpus()
         assert (count > 0) == (memory > 0) == ("N/A" in text)
 
-
-# -- What errors advise can be done, and what Hydra cannot read -----------------------------------
 
 ROLES = {place: setting_roles(resolve_name(place)) for place in ALL_SETTINGS}
 WHEN_RESUMED = """

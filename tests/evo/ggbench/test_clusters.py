@@ -103,9 +103,6 @@ def test_a_run_ends_with_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not Archive.open(tmp_path / "run").count("gg_agents"), "nobody plays"
 
 
-# -- Diversity of programs: winnowing and its guarantee, clusters against brute force -----
-
-
 HASHES = st.lists(st.integers(0, 50), max_size=60)
 MATRICES = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 6)))
 

@@ -337,9 +337,6 @@ def test_the_prior_rate_is_the_runs_with_games_that_yielded_nothing() -> None:
     assert {draw_parent((1, 2), accepted, decided, number) for number in range(50)} == {1}
 
 
-# -- One order of works, whatever the workers do ---------------------------------------------------
-
-
 def chain(name: str, length: int) -> Steps[Work, None]:
     """A process that needs one work after the other."""
     for number in range(length):

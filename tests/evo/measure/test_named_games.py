@@ -6,13 +6,18 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from support.weak_model import weak_model
 
 import evo.run
 from archive import Archive, __main__ as archive_cli
 from evo.measure.folder import read as folder_of, read_benchmark
+from evo.measure.results import figure
+from xgl.diagram.svg import render
 from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.language.dialects import DIALECTS
@@ -38,18 +43,18 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     games = "measure=[single_text, message:bob, mine.xent]"
     assert run(games, "players=[embedded]", *FAST) == 0
     output = capsys.readouterr().out
-    mine = Path("mine.xent").absolute()
-    assert f"3 games from single_text, message:bob, {mine}, judge embedded" in output
+    mine = Path("mine.xent").absolute()  # which a resumed run finds, wherever it is
+    assert f"Measure of 3 games from single_text, message:bob, {mine}, judge embedded" in output
     folder = Path("runs/measure-single_text-and-2")
     rows = Archive.open(folder).rows("rounds")
     assert {row["role"] for row in rows} == {"black", "bob"}
     maps = {(row["game_id"], row["map_seed"]) for row in rows}
     assert len(maps) == 3 * 2
     assert all(seed % 2 for _, seed in maps), "evaluation seeds"
-    figure = (folder / "measure.svg").read_text()
-    shown = set(re.findall(r"[\w:]+(?=: mean)", figure))
+    drawn = (folder / "measure.svg").read_text()
+    shown = set(re.findall(r"[\w:]+(?=: mean)", drawn))
     assert shown, "a panel of means"
-    assert set(re.findall(r"[\w:]+(?=: arms)", figure)) == shown
+    assert set(re.findall(r"[\w:]+(?=: arms)", drawn)) == shown
     assert evo.run.main([f"resume={folder}"]) == 0
     assert Archive.open(folder).rows("rounds") == rows
     capsys.readouterr()
@@ -59,6 +64,14 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 5)\nreward(xed(s | t))")
     assert evo.run.main([f"resume={folder}"]) == 2
     assert "has changed since the run began" in capsys.readouterr().err
+
+
+def test_the_panels_of_a_game_with_a_long_name_are_told_apart() -> None:
+    facts = {"levels": SimpleNamespace(b=0.0, top=1.0), "series": (np.ones((2, 3)), None)}
+    own: Any = SimpleNamespace(policy="p", member=SimpleNamespace(name="m" * 60), **facts)
+    drawn = render(figure([own]))
+    assert "m…: mean<" in drawn
+    assert "m…: arms<" in drawn
 
 
 UMBRELLA = 'assign(s=story())\nelicit(t, 4)\nreward(xent(t | s, "@weak") - xent(t | s))\n'
@@ -74,7 +87,8 @@ def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
     assert "needs the model 'weak' under the judge, found none" in error
     assert "expected measure.others={weak: MODEL}" in error
     assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling_calls=8") == 0
-    assert f"judge embedded with weak: {weak.absolute()}, 3 rounds" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"judge embedded with weak: {weak.absolute()}, 3 rounds" in shown
     folder = Path("runs/measure-two_judges")
     rows, texts = map(Archive.open(folder).rows, ("rounds", "maps"))
     judge = load_judge("embedded", others={"weak": str(weak)})

@@ -32,8 +32,6 @@ from xgl.library import Source
 from xgl.runtime.machine import Machine
 from xgl.runtime.requests import Move, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
-# -- what each operation on a program costs ----------------------------------------------------
-
 SECONDS, BYTES = 2.0, 1_000_000
 """The law: no operation takes more."""
 OPERATIONS = ("parse", "analyse", "print", "check", "diagram", "rules", "play")
@@ -161,8 +159,6 @@ def _size(result: Any) -> int:
     return 0
 
 
-# -- mutations -----------------------------------------------------------------------------------
-
 LINES, CHARACTERS = 64, 4_096
 SMALL = 300
 """Characters of a small program."""
@@ -200,9 +196,6 @@ def widened(line: str, room: int) -> str:
 
 def truncated(lines: Sequence[str]) -> str:
     return "\n".join(line[:CHARACTERS] for line in lines[:LINES])
-
-
-# -- the search ----------------------------------------------------------------------------------
 
 
 def search(count: int, seed: int) -> list[tuple[Cost, Case]]:

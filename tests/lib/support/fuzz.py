@@ -23,8 +23,6 @@ MAX_NODES = syn.MAX_LINES * 2 * syn.MAX_LINE_CHARACTERS
 """No node is written with less than a character."""
 OUTCOMES = ("refused", "misplaced", "finished", "forfeit", "oversize")
 
-# -- texts ---------------------------------------------------------------------------------------
-
 LETTERS = (
     "stxyabcplq019_ \t\"'\\()[]{}<>=!+-*/%|&,.:;#@^~`$\n\r\0\x85\u2028\u202e\u200bеｓé😀\ud800"
 )
@@ -121,8 +119,6 @@ def noise(rng: Random) -> str:
 
 SOUND = tuple(entry.text for entry in entries())
 SOURCES = (from_grammar, mutation, noise)
-
-# -- what must hold ------------------------------------------------------------------------------
 
 
 def outcome(text: str, dialect: str, rng: Random) -> str:

@@ -68,8 +68,6 @@ def test_every_program_can_be_said(program: Program) -> None:
     assert all(each.endswith(".") and each[0] == each[0].upper() for each in sentences)
 
 
-# -- names: what a player is paid for, whatever the registers are called ---------------------------
-
 NAMES = {
     "rival": "the story, not an unseen one",
     "contrast": "the first of two stories, not the second",

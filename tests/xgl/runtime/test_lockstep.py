@@ -168,9 +168,6 @@ def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
     assert episode_.play == script_play(SINGLE, 1, ("a hen",))
 
 
-# -- Repeated play: what is remembered, by whom, of which map, and what a window leaves of it ------
-
-
 GAME = xgl.game(xgl.parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
 MAPS = [xgl.Seeds(1, 0), xgl.Seeds(3, 1), xgl.Seeds(5, 2)]
 

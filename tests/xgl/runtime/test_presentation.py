@@ -158,8 +158,6 @@ WATCHER = "alice"
 ASK = syn.Elicit(WATCHER, ("y",), 5)
 WORDS = ("bad word", "a good word", "tale & more, and more", "")
 
-# -- games of one watcher, who is not omniscient, and others who are or are not ------------------
-
 HIDDEN = ["s", "t", "x", "y"]
 TARGETS = st.sampled_from([*HIDDEN, "p", "p1"])
 NAMES = st.sampled_from([*HIDDEN, "p", "p1", "a", "c"])
