@@ -10,20 +10,9 @@ import pytest
 from support.example import EXAMPLE
 
 import evo
+import xgl
 from archive import Run
-from xgl import (
-    Cast,
-    Episode,
-    Instance,
-    ProgramError,
-    analyse,
-    parse,
-    play,
-    play_all,
-    read_game,
-    start_all,
-    to_text,
-)
+from xgl import Cast, Episode, Instance, ProgramError, analyse, parse, play, play_all, read_game
 from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, ConfigError, Problem
 from xgl.judge.loading import load_judge, load_stories
 
@@ -69,7 +58,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "path: found None": lambda: read_game(WRONG),
     "metadata: found {1: 2}": lambda: read_game("pair", metadata={1: 2}),  # type: ignore[arg-type]
     "program: found Game": lambda: analyse(GAME),
-    "program: found None": lambda: to_text(WRONG),
+    "program: found None": lambda: xgl.to_text(WRONG),
     "instances: found None": lambda: play_all(WRONG, WRONG),
     "instance: found None": lambda: play_all([WRONG], Cast(EMBEDDED, STORIES, {})),
     "cast: found None": lambda: play_all([], WRONG),
@@ -80,7 +69,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "players: found None": lambda: Cast(EMBEDDED, STORIES, WRONG),
     "black: found None": lambda: Cast(EMBEDDED, STORIES, {"black": WRONG}),
     "move: found None": lambda: Episode(GAME, 1, EMBEDDED, STORIES).step(WRONG),
-    "episode: found None": lambda: start_all([WRONG]),
+    "episode: found None": lambda: xgl.start_all([WRONG]),
     "archive: found None": lambda: Run(WRONG),
     "seed: found 3.0": lambda: play(GAME, "a", seed=3.0),  # type: ignore[arg-type]
     "stories: found 'corpus'": lambda: play(GAME, "a", stories="corpus"),  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import get_args
 
 from xgl.errors import OversizeError, PlayerError, check_kind
 from xgl.language.canonical import Game
@@ -116,15 +117,11 @@ class Episode:
 
     def _hand_over(self, move: Answer) -> None:
         """Answer the open request, without playing on."""
-        _check_move(move)
+        check_kind("move", move, get_args(Answer), "the text of a move")
         move = req.Move(move) if isinstance(move, str) else move
         request, machine = self._open_turn().request, self._running_machine
         machine.answers[:] = [cut_move(move, request, machine)]
         machine.resume()
-
-
-def _check_move(move: Answer) -> None:
-    check_kind("move", move, (str, req.Move, OversizeError), "the text of a move")
 
 
 def start_all(episodes: Iterable[Episode]) -> None:
@@ -146,7 +143,7 @@ def step_all(episodes: Iterable[Episode], moves: Iterable[Answer]) -> None:
     start_all(started := [episode for episode, _ in pairs])
     for episode, move in pairs:
         episode._open_turn()
-        _check_move(move)
+        check_kind("move", move, get_args(Answer), "the text of a move")
     for episode, move in pairs:
         episode._hand_over(move)
     start_all(started)

@@ -66,9 +66,8 @@ class Cast:
         told = {"judge": (self.judge, "score"), "stories": (self.stories, "story_texts")}
         told |= {name: (player, "moves") for name, player in self.players.items()}
         for name, (each, method) in told.items():
-            if not callable(getattr(each, method, None)):
-                found = excerpt(repr(each))
-                raise ConfigError(f"{name}: found {found}, expected an object with {method}()")
+            if not hasattr(each, method):
+                raise ConfigError(f"{name}: found {excerpt(repr(each))}, which has no {method}()")
 
 
 def check_names(names: Iterable[str]) -> None:
