@@ -40,7 +40,6 @@ from archive.ratings.preferences import (
     mean_preferences,
     resample_maps,
 )
-from xgl.errors import check_kind
 
 TIE = 1e-4
 """Difference of ratings, in units of payoff, up to which two actions share a rank (Fig. 11)."""
@@ -101,7 +100,6 @@ def rate(
 ) -> Ratings:
     """Rate all actions of all players; ``temperature`` in units of payoff, 0 for the limit. Raises
     :class:`RatingError` if no equilibrium is reached."""
-    check_kind("game", game, NormalFormGame, "a NormalFormGame")
     classes = clone_classes(game)
     small = classes.reduce(game)
     check_actions(sum(small.shape))
