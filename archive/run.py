@@ -394,6 +394,7 @@ def newest_run(experiment: str | None = None) -> Path:
 
 def runs(archive: Archive) -> list[RunHistory]:
     """Every run of the archive, in the order in which they were last touched."""
+    check_kind("archive", archive, Archive, "archive.Archive.open(FOLDER)")
     by_run: dict[str, RunHistory] = {}
     for row in archive.rows("runs"):
         # Re-inserting moves a run that was resumed to the end.

@@ -195,7 +195,7 @@ def moves_made(play: Play, role: str) -> tuple[str, ...]:
 
 def seated(cast: Cast, task: Task, player: Player) -> Cast:
     """The cast with the player of the task's role."""
-    return Cast(cast.judge, cast.stories, cast.players | {task.role: player})
+    return Cast(cast.judge, cast.stories, {**cast.players, task.role: player})
 
 
 class SharedMoves:

@@ -47,6 +47,8 @@ READY_SECONDS = 60
 """Seconds without a ready worker, after which the log reports it."""
 BUSY_SECONDS = 300
 """Seconds without the end of a job, after which the log names those at work."""
+NAMED = 8
+"""Most of them that it names."""
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again. What a job raises itself,
 it would raise again, but for a GPU that failed: this ends the run."""
@@ -226,8 +228,10 @@ class RayExecutor:
             numbers = [number for _, number in self.busy.values() if number is not None]
             jobs = [job for number in numbers if (job := self.unfinished_jobs.get(number))]
             if jobs and second % BUSY_SECONDS == 0:
-                names = listed([f"{job.name} of game {job.task.id.label}" for job in jobs])
-                log.warning("for %s at work on %s", duration(second), names)
+                names = [f"{job.name} of game {job.task.id.label}" for job in jobs]
+                if len(names) > NAMED:
+                    names[NAMED - 1 :] = [f"{len(names) - NAMED + 1} others"]
+                log.warning("for %s at work on %s", duration(second), listed(names))
             elif not numbers and second % READY_SECONDS == 0:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 

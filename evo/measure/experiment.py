@@ -51,7 +51,7 @@ from xgl.chat.client import ask_once
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.lm.memory import release_memory
-from xgl.models.references import is_server
+from xgl.models.references import ChatName, is_server, parse
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -359,15 +359,16 @@ class MeasureSession(RunSession):
 
     def _spent(self) -> Cost:
         """Tokens and dollars of the plays. What a game without levels cost stands in no row: its
-        tokens count at the higher price."""
-        remote = [each for each in self.plan.players if isinstance(each, RemotePlayer)]
-        prices, spent = {each.name: each.settings.dollars for each in remote}, Cost()
+        tokens count at the prices of now, those of players that a resume leaves out too."""
+        prices, spent = self.plan.config.measure.chat.prices, Cost()
         measures = self.ledger.archive.rows("measures")
         known = {(row["policy_id"], TaskId.of(row)): row["dollars"] or 0.0 for row in measures}
         for key, rows in self.ledger.rounds.items():
-            tokens, price = sum(row["tokens"] for row in rows), prices.get(key.policy_id)
-            most = max(price(tokens, 0), price(0, tokens)) if price else 0.0
-            spent += Cost(tokens, dollars=known.get((key.policy_id, key.task_id), most))
+            tokens, new = (sum(row[name] for row in rows) for name in ("tokens", "new_tokens"))
+            name, free = parse(key.policy_id), (0.0, 0.0)
+            read, written = prices.get(name.model, free) if isinstance(name, ChatName) else free
+            dollars = (read * (tokens - new) + written * new) / 1e6
+            spent += Cost(tokens, dollars=known.get((key.policy_id, key.task_id), dollars))
         return spent
 
 

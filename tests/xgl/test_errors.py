@@ -10,8 +10,11 @@ import pytest
 from support.example import EXAMPLE
 
 import evo
-from xgl import ProgramError, analyse, parse, play, read_game
+import xgl
+from archive import Run
+from xgl import Cast, Episode, Instance, ProgramError, analyse, parse, play, play_all, read_game
 from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, ConfigError, Problem
+from xgl.judge.loading import load_judge, load_stories
 
 WIDE = {
     "compared with each other": f"ensure({'<'.join('s' * 1900)})",
@@ -47,12 +50,27 @@ def test_a_long_line_is_shown_around_its_caret() -> None:
 
 
 GAME: Any = read_game("single_text")
+EMBEDDED = load_judge("embedded")
+STORIES = load_stories("corpus", EMBEDDED)
 WRONG: Any = None
 MISTAKES: dict[str, Callable[[], Any]] = {
     "text: found None": lambda: parse(WRONG),
     "path: found None": lambda: read_game(WRONG),
     "metadata: found {1: 2}": lambda: read_game("pair", metadata={1: 2}),  # type: ignore[arg-type]
     "program: found Game": lambda: analyse(GAME),
+    "program: found None": lambda: xgl.to_text(WRONG),
+    "instances: found None": lambda: play_all(WRONG, WRONG),
+    "instance: found None": lambda: play_all([WRONG], Cast(EMBEDDED, STORIES, {})),
+    "cast: found None": lambda: play_all([], WRONG),
+    "game: found None": lambda: Episode(WRONG, 1, EMBEDDED, STORIES),
+    "seeds: found None": lambda: Instance(GAME, WRONG),
+    "judge: found None": lambda: Cast(WRONG, STORIES, {}),
+    "judge: found 'embedded'": lambda: load_stories("corpus", "embedded"),  # type: ignore[arg-type]
+    "players: found None": lambda: Cast(EMBEDDED, STORIES, WRONG),
+    "black: found None": lambda: Cast(EMBEDDED, STORIES, {"black": WRONG}),
+    "move: found None": lambda: Episode(GAME, 1, EMBEDDED, STORIES).step(WRONG),
+    "episode: found None": lambda: xgl.start_all([WRONG]),
+    "archive: found None": lambda: Run(WRONG),
     "seed: found 3.0": lambda: play(GAME, "a", seed=3.0),  # type: ignore[arg-type]
     "stories: found 'corpus'": lambda: play(GAME, "a", stories="corpus"),  # type: ignore[arg-type]
     "game: found 5": lambda: evo.Run.open(EXAMPLE).game(5),  # type: ignore[arg-type]

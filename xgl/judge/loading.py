@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, StoryError
+from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, StoryError, check_kind
 from xgl.judge.engine import MEMORY_BYTES
 from xgl.judge.server_judge import connect
 from xgl.judge.stories import CorpusStories, read_texts
@@ -82,6 +82,7 @@ def load_stories(
 
     Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
     """
+    check_kind("judge", judge, TransformerJudge, "load_judge(…)")
     if (reference := str(reference)) == CORPUS:
         return CorpusStories([story.text for story in corpus.stories("held_out")], judge.truncate)
     if is_text_file(reference):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from xgl.errors import check_kind
 from xgl.language import syntax as syn
 
 
 def to_text(program: syn.Program) -> str:
     """The program's lines joined by newlines, without a trailing one."""
+    check_kind("program", program, syn.Program, "what xgl.parse returns, or a game's program")
     return "\n".join(instruction_text(line) for line in program.instructions)
 
 

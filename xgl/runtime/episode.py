@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import get_args
 
-from xgl.errors import OversizeError, PlayerError
+from xgl.errors import OversizeError, PlayerError, check_kind
 from xgl.language.canonical import Game
 from xgl.runtime import requests as req
 from xgl.runtime.lockstep import Cast, Instance, RunningMachine, advance, cut_move, turn_of
@@ -46,7 +47,7 @@ class Episode:
     ) -> None:
         self.game = game
         self.instance = Instance(game, req.Seeds(map_seed, play_seed), memory=memory or {})
-        cast = Cast(judge, stories, dict(players or {}))
+        cast = Cast(judge, stories, players or {})
         self._machine = RunningMachine(self.instance, cast, Machine(game))
 
     @property
@@ -116,6 +117,7 @@ class Episode:
 
     def _hand_over(self, move: Answer) -> None:
         """Answer the open request, without playing on."""
+        check_kind("move", move, get_args(Answer), "the text of a move")
         move = req.Move(move) if isinstance(move, str) else move
         request, machine = self._open_turn().request, self._running_machine
         machine.answers[:] = [cut_move(move, request, machine)]
@@ -125,6 +127,8 @@ class Episode:
 def start_all(episodes: Iterable[Episode]) -> None:
     """Play each episode up to its first open move, in lockstep; episodes that already wait for a
     move do not change."""
+    for each in (episodes := [*episodes]):
+        check_kind("episode", each, Episode, "xgl.Episode(…)")
     advance([episode._machine for episode in episodes])
 
 
@@ -137,8 +141,9 @@ def step_all(episodes: Iterable[Episode], moves: Iterable[Answer]) -> None:
     """
     pairs = [*zip(episodes, moves, strict=True)]
     start_all(started := [episode for episode, _ in pairs])
-    for episode in started:
+    for episode, move in pairs:
         episode._open_turn()
+        check_kind("move", move, get_args(Answer), "the text of a move")
     for episode, move in pairs:
         episode._hand_over(move)
     start_all(started)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from xgl.errors import FlowError, OversizeError, PlayerError
+from xgl.errors import ConfigError, FlowError, OversizeError, PlayerError, check_kind, excerpt
 from xgl.escaping import well_formed
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
@@ -45,18 +45,29 @@ class Instance:
     memory: Mapping[str, req.Rounds] = field(default_factory=dict)
     draw_seed: int | None = None
 
+    def __post_init__(self) -> None:
+        check_kind("game", self.game, Game, "what xgl.game or xgl.read_game returns")
+        check_kind("seeds", self.seeds, req.Seeds, "xgl.Seeds(map_seed, play_seed)")
+
 
 @dataclass(frozen=True, slots=True)
 class Cast:
     """The judge, the story source and the players by name, who answer the requests. Raises
-    :class:`~xgl.errors.PlayerError` for a name that no player has."""
+    :class:`~xgl.errors.PlayerError` for a name that no player has, and
+    :class:`~xgl.errors.ConfigError` for what cannot answer."""
 
     judge: req.Judge
     stories: req.StorySource
-    players: dict[str, req.Player]
+    players: Mapping[str, req.Player]
 
     def __post_init__(self) -> None:
+        check_kind("players", self.players, Mapping, "players by name")
         check_names(self.players)
+        told = {"judge": (self.judge, "score"), "stories": (self.stories, "story_texts")}
+        told |= {name: (player, "moves") for name, player in self.players.items()}
+        for name, (each, method) in told.items():
+            if not hasattr(each, method):
+                raise ConfigError(f"{name}: found {excerpt(repr(each))}, which has no {method}()")
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -113,7 +124,11 @@ def play_all(
     ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
     :class:`~xgl.errors.PlayerError` if a player is not in the cast.
     """
-    return play_together([([*instances], cast)], machines)[0]
+    check_kind("instances", instances, Iterable, "several xgl.Instance(…)")
+    check_kind("cast", cast, Cast, "xgl.Cast(…)")
+    for each in (instances := [*instances]):
+        check_kind("instance", each, Instance, "xgl.Instance(…)")
+    return play_together([(instances, cast)], machines)[0]
 
 
 def play_together(

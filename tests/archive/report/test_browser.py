@@ -45,6 +45,9 @@ def test_it_renders_without_errors(
     paper = tab.value("getComputedStyle(document.body).backgroundColor")
     dark = sum(int(part) for part in paper[4:-1].split(",")) < 3 * 128
     assert dark == (scheme == "dark")
+    for text in ("q", ".texts li", ".rules li"):
+        style = f"getComputedStyle(document.querySelector('{text}'))"
+        assert tab.value(f"{style}.unicodeBidi") == "plaintext", "Hebrew begins on the right"
     assert tab.problems == []
 
 

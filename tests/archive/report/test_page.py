@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from support.rows import game_row, row, write
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.report.figures import lineage
+from archive.report.page import page
 from archive.report.summary import gather_report
 from archive.text import signed
 from xgl.diagram.svg import render
@@ -77,6 +79,13 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
         row = accepted[game.task_id]
         assert f"(at least {row['alpha1']:.0%} was asked)" in text
         assert f"taught {max(0.0, row['gamma']):.0%} of its lesson already" in text
+
+
+def test_a_large_matrix_has_its_values_in_its_cells(grown_run: Path) -> None:
+    report = gather_report(Run(Archive.open(grown_run)))
+    text = page(replace(report, games=[*report.games] * 11))
+    assert text.count('title="trained on ') == 33**2
+    assert not re.search(r'title="trained on [^>]*></td>', text)
 
 
 def test_a_name_stays_within_its_generation() -> None:

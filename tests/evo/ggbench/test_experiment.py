@@ -114,6 +114,8 @@ def test_the_archives_commands_know_it_and_escape_what_games_say(
     page = report.read_text()
     assert "&#34;&#34;&#34;The Shared Purse: hand in a token" in page
     assert "<script" not in page
+    assert page.count("<table>") == page.count('<div class="scroll"') > 10
+    assert "<th>" not in page, "every heading has a scope"
     for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
         assert f"<h2>{title}</h2>" in page
         assert title in finished_run[1]

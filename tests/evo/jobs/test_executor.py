@@ -164,6 +164,12 @@ def test_long_jobs_are_named_while_they_run(
     assert executor._next() == "first"
     work = f"at work on an evaluation of game {task.id.label}"
     assert caplog.messages == [f"for 5 min {work}", f"for 10 min {work}"]
+    executor.busy = {f"{n}": (None, n) for n in range(64)}
+    executor.unfinished_jobs = dict.fromkeys(range(64), job)
+    waits = iter([[]] * 300 + [["0"]])
+    assert executor._next() == "0"
+    assert caplog.messages[-1].count(" of game ") == 7
+    assert caplog.messages[-1].endswith(" and 57 others")
 
 
 def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:

@@ -192,6 +192,23 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: 
         assert not server.received, f"nothing of {whole} requests is asked again"
 
 
+def test_games_without_levels_cost_what_their_tokens_do_whoever_goes_on(run: Run) -> None:
+    write_measure(Path("OUT"))
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+    with ChatServer(lambda request: reply("<move>the dog</move>", usage)) as server:
+        first, other = (f"chat:{name}@{server.url}" for name in "mn")
+        words = ["measure.rounds=1", "measure.chat.prices={m: [1, 100], n: [1, 100]}"]
+        words += ["measure.base=embedded", f"players=[{first}]", "budget.dollars=0.0125"]
+        assert run("+experiment=measure", "measure=OUT", *words) == 0
+        found = tables("measure-OUT")
+        assert not found["measures"]
+        assert found["runs"][-1]["event"] == RunEvent.FINISHED, "2 games, 3 maps, 0.002 each"
+        again = ["resume=runs/measure-OUT", f"players=[{other}]", "budget.dollars=0.0115"]
+        assert run(*again) == 0
+    assert tables("measure-OUT")["runs"][-1]["event"] == RunEvent.OUT_OF_BUDGET
+    assert {row["policy_id"] for row in tables("measure-OUT")["rounds"]} == {"embedded", first}
+
+
 def test_no_game_begins_with_another_s_caches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a resumed run, which begins without any, would sample other moves."""
     kept: list[tuple[int, int]] = []
