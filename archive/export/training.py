@@ -210,6 +210,9 @@ class _NoJudge:
     def __getattr__(self, name: str) -> Any:
         raise JudgeError(f"{name} before the first move")
 
+    def score(self, requests: Sequence[Any]) -> Any:
+        raise JudgeError("a score before the first move")
+
 
 def first_request(row: Row) -> MoveRequest | str:
     """The first request to the row's role, or why one prompt cannot ask for all of its moves."""
