@@ -136,7 +136,8 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     notes = [f"{without:,} rows without a winner"] if without else []
     judged = np.stack([rows, pairs.min(axis=1), pairs.max(axis=1)])[:, pairs[:, 0] != pairs[:, 1]]
     found = np.bincount(np.unique(judged, axis=1)[0], minlength=len(tasks))
-    is_full = found == len(models) * (len(models) - 1) // 2  # a judgement of every pair
+    # of each task, whether every pair was judged; thousands of tasks may have one judgement
+    is_full = found == len(models) * (len(models) - 1) // 2
     if len(rows) and not is_full.any() and not table.choice.task:
         notes.append("all judgements count as one task, since no task has some of every pair")
         tasks, rows, is_full = [POOLED], 0 * rows, np.ones(1, bool)
@@ -404,8 +405,7 @@ def _csv(path: Path) -> Rows:
     file = StringIO(_text(path).lstrip("\r\n "), newline="")
     line = file.readline()
     file.seek(0)
-    counts = {d: len(next(csv.reader([line], delimiter=d), ())) for d in ",;\t|"}
-    delimiter = max(counts, key=lambda d: counts[d])
+    delimiter = max(",;\t|", key=lambda d: len(next(csv.reader([line], delimiter=d), ())))
     rows = csv.reader(file, delimiter=delimiter, strict=True)
     header, *body = [row for row in rows if any(map(str.strip, row))] or [[]]
     for number, row in enumerate(body, start=2):

@@ -44,7 +44,7 @@ def show(ratings: MeasureRatings, console: Console) -> None:
     console.print(_models(ratings, names, narrow=console.width < 100))
     console.print(_games(ratings, names))
     if len(ratings.models) > 1:
-        sizes = abs(ratings.by_game).max(axis=0)
+        sizes = abs(ratings.by_game).max(axis=0)  # a model's row sums to its rating
         order = (-sizes).argsort(kind="stable").tolist()
         places = [place for place in order if sizes[place] > 0][:MOST_CONTRIBUTIONS]
         games = (_task(ratings, ratings.games[place]) for place in places)
