@@ -116,7 +116,7 @@ class Run:
 
         Games are the newest scope's; with ``everything`` all that were fine-tuned.
         """
-        _, matrix = views.read_matrix(self.read, everything)
+        matrix = views.read_matrix(self.read, everything)
         _, kind = self.read.deciding_value
         rows = []
         for source, target in product(matrix.sources, matrix.targets):
@@ -202,8 +202,8 @@ class Run:
             sentences = [*summary(gather_report(self.read))]
         except LookupFailedError as error:  # no scope: a measure, say
             sentences = [str(error)]
-        state, _ = about.events[-1]
-        return "\n".join([f"Run {about.run_id} (seed {about.seed}; {state})", "", *sentences])
+        head = f"Run {about.run_id} (seed {about.seed}; {self.read.state})"
+        return "\n".join([head, "", *sentences])
 
     def _repr_html_(self) -> str:
         return pre(self)

@@ -41,11 +41,8 @@ from xgl.runtime.requests import StoryRequest
 @cache
 def library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
-    titles: dict[tuple[str, str], str] = {}
-    for entry in xgl.library.entries():
-        code = make_game(parse(entry.text, entry.dialect)).code
-        titles.setdefault((entry.dialect, code), entry.title)
-    return titles
+    entries = reversed([*xgl.library.entries()])  # of equal games the first gives the title
+    return {(e.dialect, make_game(parse(e.text, e.dialect)).code): e.title for e in entries}
 
 
 def parents(members: Sequence[ScopeRow]) -> list[int | None]:
@@ -232,14 +229,9 @@ class Run:
             return Definition.CAPTURED, GainKind.TOTAL
 
     @property
-    def finished(self) -> bool:
-        """Whether the run came to its end."""
-        return self.history.events[-1][0] == "finished"
-
-    @property
-    def at_budget(self) -> bool:
-        """Whether it stopped at a budget."""
-        return self.history.events[-1][0] == "out_of_budget"
+    def state(self) -> str:
+        """Its last event: ``finished`` if it came to its end, ``out_of_budget`` at a budget."""
+        return self.history.events[-1][0]
 
     # -- scope and games ---------------------------------------------------------------------
 

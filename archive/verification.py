@@ -235,7 +235,7 @@ def scopes(run: Run) -> Iterator[Mismatch]:
     initial = [schema.ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     accepted = _accepted(run)
     numbers = range(1, len(accepted) + 1) if run.is_open_ended else (a.generation for a in accepted)
-    last = max(numbers, default=0) - (not run.finished) if accepted or run.scopes else -1
+    last = max(numbers, default=0) - (run.state != "finished") if accepted or run.scopes else -1
     for number in {*range(max([last, *run.scopes], default=-1) + 1)} - run.scopes.keys():
         yield _absent(f"scopes, run {run.run_id}", "scope", str(number), "its members")
     for number, members in run.scopes.items():
@@ -244,7 +244,15 @@ def scopes(run: Run) -> Iterator[Mismatch]:
         else:
             new = (member for member in accepted if member.generation == number)
             expected = [*run.scopes.get(number - 1, ()), *new] if number else initial
-        yield from _difference(run.run_id, number, members, expected)
+        name = f"scopes, run {run.run_id}, scope {number}, game"
+        unseen = {member.task_id: member for member in expected}
+        for member in members:
+            if (other := unseen.pop(member.task_id, None)) is None:
+                yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
+            elif member != other:
+                yield Mismatch(f"{name} {member.game_id}", str(member), str(other))
+        for task_id in unseen:
+            yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
 
 
 def _accepted(run: Run) -> list[schema.ScopeRow]:
@@ -301,23 +309,6 @@ def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterat
             for verdict, reason, decided in (actual, expected[0])
         )
         yield Mismatch(where(row), found, wanted)
-
-
-def _difference(
-    run_id: str,
-    number: int,
-    members: Sequence[schema.ScopeRow],
-    expected: Sequence[schema.ScopeRow],
-) -> Iterator[Mismatch]:
-    name = f"scopes, run {run_id}, scope {number}, game"
-    unseen = {member.task_id: member for member in expected}
-    for member in members:
-        if (other := unseen.pop(member.task_id, None)) is None:
-            yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
-        elif member != other:
-            yield Mismatch(f"{name} {member.game_id}", str(member), str(other))
-    for task_id in unseen:
-        yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
 
 
 LIMIT = 200

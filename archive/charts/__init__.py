@@ -180,23 +180,19 @@ def style_sheet() -> str:
     return (files("archive.charts") / "charts.css").read_text(encoding="utf-8").strip()
 
 
-def _plain_styles() -> str:
-    """The styles without variables, which programs other than browsers do not read."""
+def document(figure: Element) -> str:
+    """A figure as an SVG file, on paper of its own and ending in a newline; its styles have no
+    variables, which programs other than browsers do not read."""
     declarations, rules = style_sheet().split("/* rules */")
     light, dark = (dict(_DECLARED.findall(part)) for part in declarations.split(_DARK))
     light_rules, dark_rules = (
         _VARIABLE.sub(lambda name, scheme=scheme: scheme[name[1]], rules)  # type: ignore[misc]
         for scheme in (light, light | dark)
     )
-    return f"{light_rules}\n{_DARK} {{{dark_rules}}}"
-
-
-def document(figure: Element) -> str:
-    """A figure as an SVG file, on paper of its own and ending in a newline."""
     root = el(
         "svg",
         el("title", str(figure.attributes["aria_label"])),
-        el("style", _plain_styles()),
+        el("style", f"{light_rules}\n{_DARK} {{{dark_rules}}}"),
         el("rect", class_="paper", width="100%", height="100%"),
         *figure.children,
         xmlns=NAMESPACE,

@@ -123,8 +123,10 @@ def template(name: str) -> str:
 FOLDER = "judge"
 SMALL = 64 << 20
 """Most bytes of weights that go into the folder by default."""
-_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json")
-_MORE = ("merges.txt", "generation_config.json", "LICENSE")
+_COPIED = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json"),
+    *("merges.txt", "generation_config.json", "LICENSE", "*.safetensors.index.json"),
+)
 
 
 def is_small(judge: str) -> bool:
@@ -167,9 +169,8 @@ def copy(judge: str, folder: Path) -> None:
 
     source = resolve(judge)
     folder.mkdir()
-    for name in (*_TOKENIZER, *_MORE):
-        if (source / name).is_file():
-            shutil.copyfile(source / name, folder / name)
+    for path in (path for pattern in _COPIED for path in source.glob(pattern)):
+        shutil.copyfile(path, folder / path.name)
     for path in sorted(source.glob("*.safetensors")):
         tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(path).items()}
         try:
@@ -177,8 +178,6 @@ def copy(judge: str, folder: Path) -> None:
         except SafetensorError as error:  # its own, also where the disk is full
             raise OSError(f"{path.name}: {error}") from None
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
-    for path in source.glob("*.safetensors.index.json"):
-        shutil.copyfile(path, folder / path.name)
     for name in ("config.json", "tokenizer_config.json"):
         if (source / name).is_file():
             try:

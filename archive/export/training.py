@@ -173,7 +173,11 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
         if isinstance(request := first_request(each.row), str):
             left_out[each.task_id] = request
         else:
-            prompts.append(_columns(each, request))
+            messages = first_messages(request, later=each.row.asks[1:])
+            text = "\n\n".join(message["content"] for message in messages)
+            asked = {"prompt": messages, "prompt_text": text, "view": render(request.view)}
+            rest = {"answer": "", "task": "xent", "info": each.info}
+            prompts.append(each.columns(**asked) | rest)  # in the order of the card
     why = [f"{game_id} ({role}): {reason}" for (game_id, role), reason in left_out.items()]
     if not prompts:
         raise ExportError(f"found no game that one prompt can ask for: {'; '.join(why)}")
@@ -194,14 +198,6 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
     counts = counts_text(row["split"] for row in prompts)
     said = f"{counts} prompts written to {{folder}}; see its README.md"
     return files, [said, *(f"left out: {each}" for each in why)]
-
-
-def _columns(task_row: TaskRow, request: MoveRequest) -> dict[str, Any]:
-    """One row of the file, with the columns that the card describes, in their order."""
-    messages = first_messages(request, later=task_row.row.asks[1:])
-    text = "\n\n".join(message["content"] for message in messages)
-    columns = task_row.columns(prompt=messages, prompt_text=text, view=render(request.view))
-    return columns | {"answer": "", "task": "xent", "info": task_row.info}
 
 
 class _NoJudge:

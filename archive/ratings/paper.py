@@ -121,16 +121,11 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
 
 
 def judged_preferences(
-    tasks: int,
-    models: int,
-    random: np.random.Generator,
-    skills: int = 4,
-    judgements: int = 8,
-    lead: float = 0.0,
+    tasks: int, models: int, random: np.random.Generator, judgements: int = 8, lead: float = 0.0
 ) -> Array:
     """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models with
-    skills that the tasks demand. Model 0 is better by ``lead`` on every task."""
-    demands, skill = (random.dirichlet(np.ones(skills), count) for count in (tasks, models))
+    four skills that the tasks demand. Model 0 is better by ``lead`` on every task."""
+    demands, skill = (random.dirichlet(np.ones(4), count) for count in (tasks, models))
     level = demands @ skill.T
     level[:, 0] += lead
     apart = 4 * (level[:, :, None] - level[:, None, :])

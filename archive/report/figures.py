@@ -40,23 +40,19 @@ def lineage(games: Sequence[GameFacts]) -> Element:
         g.place: (LEFT + g.member.generation * column, TOP + 18 + rows[g.place] * row)
         for g in games
     }
-    shapes += [
-        _edge(at[game.parent], at[game.place], game) for game in games if game.parent is not None
-    ]
+    for game in games:
+        if game.parent is None:
+            continue
+        (x1, y1), (x2, y2) = at[game.parent], at[game.place]
+        turn = min(12.0, abs(y2 - y1), x2 - x1)
+        path = f"M{x1:.1f},{y1:.1f}"
+        if y1 != y2:
+            path += f"V{y2 - turn:.1f}Q{x1:.1f},{y2:.1f} {x1 + turn:.1f},{y2:.1f}"
+        shapes.append(el("path", d=f"{path}H{x2:.1f}", class_="edge", data_child=game.place))
     shapes += [_node(game, *at[game.place]) for game in games]
     size = (LEFT + last * column + 190, TOP + 18 + bottom)
     title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
     return canvas(size, title, *shapes, class_="lineage", role="group")
-
-
-def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
-    (x1, y1), (x2, y2) = start, end
-    turn = min(12.0, abs(y2 - y1), x2 - x1)
-    path = f"M{x1:.1f},{y1:.1f}"
-    if y1 != y2:
-        path += f"V{y2 - turn:.1f}Q{x1:.1f},{y2:.1f} {x1 + turn:.1f},{y2:.1f}"
-    path += f"H{x2:.1f}"
-    return el("path", d=path, class_="edge", data_child=game.place)
 
 
 def _node(game: GameFacts, x: float, y: float) -> Element:

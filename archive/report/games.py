@@ -212,20 +212,18 @@ class GameFacts:
         self.rewards: Sequence[int] = ()
         self.pay, self.faults = (row["code"].strip().splitlines() or [""])[-1], ""
         try:
-            silent = self._read(stored_game(row))
+            whole, role = stored_game(row), member.role
         except DamagedError as error:
             silent = self.faults = f"this version of the language cannot read it: {error.found}"
+        else:
+            lines = enumerate(whole.program.instructions)
+            rewards = {n: line for n, line in lines if isinstance(line, syn.Reward)}
+            own = [expression_text(line.amount) for line in rewards.values() if line.player == role]
+            self.rules, self.rewards = in_words(whole, role), [*rewards]
+            self.seat = f" as {role}" if len(analyse(whole.program).players) > 1 else ""
+            self.pay = " + ".join(own) or self.pay
+            silent = unarchived_moves(whole, role) or "the run scores them when it finishes"
         self.no_bits = "" if all(play.terms for play in plays) else silent
-
-    def _read(self, whole: Game) -> str:
-        """Takes what follows from the program; returns why plays may have no bits by token."""
-        role, lines = self.member.role, whole.program.instructions
-        rewards = {n: line for n, line in enumerate(lines) if isinstance(line, syn.Reward)}
-        own = [expression_text(line.amount) for line in rewards.values() if line.player == role]
-        self.rules, self.rewards = in_words(whole, role), [*rewards]
-        self.seat = f" as {role}" if len(analyse(whole.program).players) > 1 else ""
-        self.pay = " + ".join(own) or self.pay
-        return unarchived_moves(whole, role) or "the run scores them when it finishes"
 
 
 def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:

@@ -96,10 +96,6 @@ def rendered(template: str, script: str = "", **facts: Any) -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     facts |= {"style": Markup(style), "script": Markup(script), "policy": policy}
-    return _environment().get_template(template).render(**facts)
-
-
-def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("archive.report"),
         autoescape=True,
@@ -111,7 +107,7 @@ def _environment() -> Environment:
     own = bounds, bounds_of, cell, plural, plain, duration, value_shade, cell_in_words
     environment.filters |= {each.__name__: each for each in own}
     environment.filters |= {"shade": token_shade, "signed_text": signed, "number_text": number}
-    return environment
+    return environment.get_template(template).render(**facts)
 
 
 def printable(value: object) -> object:

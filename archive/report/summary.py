@@ -15,7 +15,7 @@ from rich.text import Text
 from archive.report.games import GameFacts, gather_games
 from archive.report.measures import PlayerMeasure, gather_measures
 from archive.run import Row, Run, reason_of
-from archive.schema import SCRIPT_POLICY, Definition, TaskId, Verdict
+from archive.schema import SCRIPT_POLICY, Definition, RunEvent, TaskId, Verdict
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
 from archive.statistics.replay import Survival, read_survivals, surviving
@@ -115,7 +115,7 @@ def _outcome(report: RunReport) -> str:
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
         start += f" ({listed([game.name for game in report.games if game.member.generation == 0])})"
-    is_over = report.run.finished or report.run.at_budget
+    is_over = report.run.state in (RunEvent.FINISHED, RunEvent.OUT_OF_BUDGET)
     grown = f"From {start}, the search" + ("" if is_over else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = [f"trying {plural(proposals, 'proposal')}"] if proposals else []
@@ -198,24 +198,21 @@ def show(
     console.print(Text(f"\nKept: {new_text}, {initial_text}", style="bold"))
     for index, game in enumerate([*new, *initial]):
         console.print()
-        _line(console, _title(game), 2, style="bold")
+        member, origin = game.member, "the run began with it"
+        if member.parent_game_id is not None:
+            origin = f"generation {member.generation}, found from {short(member.parent_game_id)}"
+        title = f"{game.title} ({member.task_id.label}): {origin}".lstrip()
+        _line(console, title, 2, style="bold")
         judged = [each for each in survivals if each.task_id == game.task_id]
         full = index < FULL or game in initial
         for line in _facts(game, games, judged, full):
             _line(console, line, 4)
-        command = f"    more       python -m archive show {run} {short(game.member.game_id)}"
+        command = f"    more       python -m archive show {run} {short(member.game_id)}"
         console.print(command, soft_wrap=True)  # a broken line could not be pasted
 
 
 def _line(console: Console, text: str, margin: int, style: str = "") -> None:
     console.print(Padding(plain_text(text), (0, 0, 0, margin)), style=style)
-
-
-def _title(game: GameFacts) -> str:
-    member, origin = game.member, "the run began with it"
-    if member.parent_game_id is not None:
-        origin = f"generation {member.generation}, found from {short(member.parent_game_id)}"
-    return f"{game.title} ({member.task_id.label}): {origin}".lstrip()
 
 
 def _facts(

@@ -134,7 +134,10 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     models, pairs, tasks, rows, verdicts = table.judgements(columns)
     without = len(table.cells[columns[2]]) - len(rows)
     notes = [f"{without:,} rows without a winner"] if without else []
-    is_full = _fully_judged(rows, pairs, (len(tasks), len(models)))
+    judged = np.stack([rows, pairs.min(axis=1), pairs.max(axis=1)])[:, pairs[:, 0] != pairs[:, 1]]
+    found = np.bincount(np.unique(judged, axis=1)[0], minlength=len(tasks))
+    # of each task, whether every pair was judged; thousands of tasks may have one judgement
+    is_full = found == len(models) * (len(models) - 1) // 2
     if len(rows) and not is_full.any() and not table.choice.task:
         notes.append("all judgements count as one task, since no task has some of every pair")
         tasks, rows, is_full = [POOLED], 0 * rows, np.ones(1, bool)
@@ -151,14 +154,6 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     names = [models[seat] for seat in seats], [tasks[row] for row in kept]
     means = (1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2
     return _block(*names, preferences[:, None], means, notes, "win rate")
-
-
-def _fully_judged(rows: Indices, pairs: Indices, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Of each task, whether it has a judgement of every pair of models; thousands may have one."""
-    count, size = shape
-    judged = np.stack([rows, pairs.min(axis=1), pairs.max(axis=1)])[:, pairs[:, 0] != pairs[:, 1]]
-    found = np.bincount(np.unique(judged, axis=1)[0], minlength=count)
-    return found == size * (size - 1) // 2
 
 
 def _mean_verdicts(
@@ -298,10 +293,7 @@ class _Table:
         if self.choice.task and not self.choice.tasks:
             what = "scores, --score" if model else "models, --model"
             raise RatingError(f"{self.where}: found no column of {what} names it")
-        return self._wide(model or next(iter(self.cells)))
-
-    def _wide(self, column: str) -> Scored:
-        """One row for each model, and one column for each task."""
+        column = model or next(iter(self.cells))  # of the models, one row for each
         names = self.names(column)
         if repeat := _repeat(names):
             before = f"each once (row {repeat[0] + self.first_row} has it)"
@@ -413,8 +405,7 @@ def _csv(path: Path) -> Rows:
     file = StringIO(_text(path).lstrip("\r\n "), newline="")
     line = file.readline()
     file.seek(0)
-    counts = {d: len(next(csv.reader([line], delimiter=d), ())) for d in ",;\t|"}
-    delimiter = max(counts, key=lambda d: counts[d])
+    delimiter = max(",;\t|", key=lambda d: len(next(csv.reader([line], delimiter=d), ())))
     rows = csv.reader(file, delimiter=delimiter, strict=True)
     header, *body = [row for row in rows if any(map(str.strip, row))] or [[]]
     for number, row in enumerate(body, start=2):

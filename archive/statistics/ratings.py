@@ -16,33 +16,13 @@ import numpy as np
 from scipy.special import entr
 
 from archive.errors import RatingError
+from archive.ratings import preferences, rating
 from archive.ratings.normal_form import Array, check_memory
-from archive.ratings.preferences import (
-    KING,
-    TASK,
-    Preference,
-    elo,
-    margins,
-    mean_preferences,
-    resample_maps,
-    wins,
-)
-from archive.ratings.rating import (
-    TIE,
-    CrossFit,
-    EquilibriumKind,
-    Ratings,
-    RatingSamples,
-    Resample,
-    bootstrap,
-    cross_fit,
-    percentiles,
-    ranks,
-    rate_models,
-)
+from archive.ratings.preferences import KING, TASK, Preference
+from archive.ratings.rating import TIE, EquilibriumKind, Resample
 from archive.run import Row, Run
 from archive.schema import TABLES, Purpose, TaskId
-from archive.statistics.intervals import CONFIDENCE, Scores
+from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.measure import MapSeeds
 from archive.store.archive import Archive
 from xgl.files import BUILT_IN
@@ -72,12 +52,12 @@ class RatedBlock(NamedTuple):
     models: tuple[str, ...]
     tasks: tuple[TaskId, ...]
     outcomes: tuple[Array, ...]
-    means: Scores
+    means: Array
     left_out: tuple[str, ...]
     mean_of: str = "narms"
     noun: str = "game"
     resampled: str = "maps"
-    resample: Resample = resample_maps
+    resample: Resample = preferences.resample_maps
 
 
 # -- the block of a measure ------------------------------------------------------------------------
@@ -199,8 +179,8 @@ def _outcomes(
         for name in names
     ]
     if preference is Preference.WIN:
-        return wins(np.array(best, np.float64))
-    return margins(np.array(best), min(row["m"] * row["theta"] for row in measures))
+        return preferences.wins(np.array(best, np.float64))
+    return preferences.margins(np.array(best), min(row["m"] * row["theta"] for row in measures))
 
 
 def largest_block(maps: Sequence[Sequence[Collection[Any]]]) -> tuple[list[int], list[int]]:
@@ -297,8 +277,8 @@ class MeasureRatings:
     question: RatingQuestion
     models: tuple[ModelRating, ...]
     games: tuple[GameRating, ...]
-    by_game: Scores
-    above: Scores
+    by_game: Array
+    above: Array
     left_out: tuple[str, ...]
     effective_games: float
     exploitability: float
@@ -311,13 +291,40 @@ class MeasureRatings:
 
 def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
     """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
-    ne, cce = both = [rate_models(block.outcomes, solution) for solution in EquilibriumKind]
-    count = question.resamples if block.resampled else 0
-    how = count, question.seed, block.resample
-    samples = [bootstrap(block.outcomes, solution, *how) for solution in EquilibriumKind]
-    fitted = cross_fit(block.outcomes, EquilibriumKind.NE, question.seed)
-    models = _model_ratings(block, both, samples, fitted, question.confidence)
-    games = _game_ratings(block, both, samples[0], fitted, question.confidence)
+    outcomes, level = block.outcomes, question.confidence
+    ne, cce = (rating.rate_models(outcomes, solution) for solution in EquilibriumKind)
+    how = question.resamples if block.resampled else 0, question.seed, block.resample
+    by_ne, by_cce = (rating.bootstrap(outcomes, solution, *how) for solution in EquilibriumKind)
+    fitted = rating.cross_fit(outcomes, EquilibriumKind.NE, question.seed)
+    of_models = zip(
+        block.models,
+        _estimates(ne.ratings[KING], by_ne.models, level),
+        rating.ranks(ne.ratings[KING]).tolist(),
+        *(bounds.tolist() for bounds in rating.percentiles(by_ne.ranks, level)),
+        by_ne.first.tolist(),
+        ne.masses[KING].tolist(),
+        _estimates(cce.ratings[KING], by_cce.models, level),
+        cce.masses[KING].tolist(),
+        rating.rate_models(outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
+        fitted.models.tolist(),
+        preferences.elo(preferences.mean_preferences(outcomes)).tolist(),
+        block.means.tolist(),
+        strict=True,
+    )
+    of_games = zip(
+        block.tasks,
+        _estimates(ne.ratings[TASK], by_ne.tasks, level),
+        rating.ranks(ne.ratings[TASK]).tolist(),
+        _estimates(ne.masses[TASK], by_ne.task_masses, level),
+        cce.ratings[TASK].tolist(),
+        cce.masses[TASK].tolist(),
+        fitted.tasks.tolist(),
+        fitted.task_masses.tolist(),
+        ne.classes.labels[TASK].tolist(),
+        *zip(*(_separation(u.mean(axis=0), block.models) for u in outcomes), strict=True),
+        strict=True,
+    )
+    models, games = [ModelRating(*row) for row in of_models], [GameRating(*row) for row in of_games]
     order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
     game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -games[g].mass.value, g))
     return MeasureRatings(
@@ -325,78 +332,30 @@ def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
         models=tuple(models[index] for index in order),
         games=tuple(games[index] for index in game_order),
         by_game=ne.contributions(KING, TASK)[np.ix_(order, game_order)],
-        above=samples[0].above[np.ix_(order, order)],
+        above=by_ne.above[np.ix_(order, order)],
         left_out=block.left_out,
         effective_games=float(np.exp(entr(ne.classes.fold(TASK, ne.masses[TASK])).sum())),
         exploitability=ne.exploitability,
         cce_exploitability=cce.exploitability,
-        failed=sum(each.failures for each in samples),
+        failed=by_ne.failures + by_cce.failures,
         mean_of=block.mean_of,
         noun=block.noun,
         resampled=block.resampled,
     )
 
 
-def _model_ratings(
-    block: RatedBlock,
-    both: Sequence[Ratings],
-    samples: Sequence[RatingSamples],
-    fitted: CrossFit,
-    level: float,
-) -> list[ModelRating]:
-    ne, cce = both
-    columns: tuple[Sequence[Any], ...] = (
-        block.models,
-        _estimates(ne.ratings[KING], samples[0].models, level),
-        ranks(ne.ratings[KING]).tolist(),
-        *(bounds.tolist() for bounds in percentiles(samples[0].ranks, level)),
-        samples[0].first.tolist(),
-        ne.masses[KING].tolist(),
-        _estimates(cce.ratings[KING], samples[1].models, level),
-        cce.masses[KING].tolist(),
-        rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
-        fitted.models.tolist(),
-        elo(mean_preferences(block.outcomes)).tolist(),
-        block.means.tolist(),
-    )
-    return [ModelRating(*row) for row in zip(*columns, strict=True)]
-
-
-def _game_ratings(
-    block: RatedBlock,
-    both: Sequence[Ratings],
-    samples: RatingSamples,
-    fitted: CrossFit,
-    level: float,
-) -> list[GameRating]:
-    ne, cce = both
-    columns: tuple[Sequence[Any], ...] = (
-        block.tasks,
-        _estimates(ne.ratings[TASK], samples.tasks, level),
-        ranks(ne.ratings[TASK]).tolist(),
-        _estimates(ne.masses[TASK], samples.task_masses, level),
-        cce.ratings[TASK].tolist(),
-        cce.masses[TASK].tolist(),
-        fitted.tasks.tolist(),
-        fitted.task_masses.tolist(),
-        ne.classes.labels[TASK].tolist(),
-        *zip(*(_separation(u.mean(axis=0), block.models) for u in block.outcomes), strict=True),
-    )
-    return [GameRating(*row) for row in zip(*columns, strict=True)]
-
-
 def _estimates(values: Array, resamples: Array, confidence: float) -> list[Estimate]:
-    bounds = percentiles(resamples, confidence)
+    bounds = rating.percentiles(resamples, confidence)
     return [Estimate(*map(float, each)) for each in zip(values, *bounds, strict=True)]
 
 
-def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:
+def _separation(u: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:
     """Mean |u| of pairs of models, and the better and the worse of the two furthest apart."""
-    if len(models) < 2 or not preferences.any():
+    if len(models) < 2 or not u.any():
         return 0.0, None
-    better, worse = np.unravel_index(int(preferences.argmax()), preferences.shape)
+    better, worse = np.unravel_index(int(u.argmax()), u.shape)
     pairs = np.triu_indices(len(models), 1)
-    return float(np.abs(preferences[pairs]).mean()), (models[int(better)], models[int(worse)])
+    return float(np.abs(u[pairs]).mean()), (models[int(better)], models[int(worse)])
 
 
 def notes(ratings: MeasureRatings) -> Iterator[str]:
@@ -415,20 +374,6 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
     if ratings.failed:
         resamples = 2 * ratings.question.resamples
         yield f"{ratings.failed} of {resamples} resamples reached no equilibrium"
-
-
-def largest_contributions(
-    ratings: MeasureRatings, most: int
-) -> tuple[list[int], list[tuple[str, list[float], float, float]]]:
-    """Places of the games that add most to ratings, at most ``most``, and for each model its name,
-    what each of them adds, what the rest adds, and its rating."""
-    sizes = abs(ratings.by_game).max(axis=0)
-    places = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:most]
-    rows = []
-    for model, parts in zip(ratings.models, ratings.by_game, strict=True):
-        alone, total = parts[places].tolist(), model.rating.value
-        rows.append((model.model, alone, total - sum(alone), total))
-    return places, rows
 
 
 def rating_id(ratings: MeasureRatings) -> str:

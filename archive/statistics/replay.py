@@ -110,7 +110,14 @@ class _Reader:
         )
 
     def answer(self, question: Question) -> Bounds:
-        games = (game for game in question.scope_games if self._has_plays(game, question.plays))
+        games = list[TaskId]()
+        for game in question.scope_games:
+            try:  # whether it has its plays on the candidate at this look
+                for policy in chain.from_iterable(self._attempts(game)):
+                    self._sample(policy, self.case.candidate, question.plays)
+                games.append(game)
+            except MissingPlaysError as error:
+                self.missing.append(str(error))
         return self.candidate.bounds(replace(question, scope_games=tuple(games)))
 
     def gains(
@@ -122,16 +129,6 @@ class _Reader:
 
     def attempts(self, source: TaskId) -> int:
         return len(self._attempts(source))
-
-    def _has_plays(self, game: TaskId, plays: int) -> bool:
-        """Whether a game of the scope has its plays on the candidate at this look."""
-        try:
-            for policy in chain.from_iterable(self._attempts(game)):
-                self._sample(policy, self.case.candidate, plays)
-        except MissingPlaysError as error:
-            self.missing.append(str(error))
-            return False
-        return True
 
     def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
         """The first ``plays`` plays of the case, in the order of their play seeds."""

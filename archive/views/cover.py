@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from archive.run import Run
 from archive.schema import Definition, TaskId
@@ -77,20 +76,15 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
 
 def show(answer: _Facts, programs: Mapping[str, str], console: Console) -> None:
     """Prints the cover, what is unknown and the simultaneous cover; ``programs`` by game id."""
-    console.print(_members(answer, programs))
-    for line in (*_summary(answer), _simultaneous(answer["confident"])):
-        console.print(line, soft_wrap=True)
-
-
-def _members(answer: _Facts, programs: Mapping[str, str]) -> Table:
-    letter = Definition(answer["definition"]).symbol
+    letter, cover = Definition(answer["definition"]).symbol, answer["cover"]
     least = f"at least {answer['eta']:g} ({letter}, {answer['gain']} gain)"
     title = f"The fewest games that teach each one {least}"
     view = table(title, "game", "teaches", "program")
-    cover = answer["cover"]
     for (game_id, role), targets in zip(cover["members"], cover["covers"], strict=True):
         add(view, TaskId(game_id, role).label, "\n".join(_labels(targets)), programs[game_id])
-    return view
+    console.print(view)
+    for line in (*_summary(answer), _simultaneous(answer["confident"])):
+        console.print(line, soft_wrap=True)
 
 
 def _summary(answer: _Facts) -> Iterator[str]:

@@ -118,22 +118,16 @@ def _member(state: State, member: ScopeRow) -> str:
     if member.parent_game_id is not None:
         known = f"known games taught {percent(member.gamma)} of it"
         origin = f"from {short(member.parent_game_id)}, {known} (γ {number(member.gamma, 3)})"
-    decision = state["accepted"].get(member.task_id.key)
-    gains = "" if decision is None else _gains(decision)
+    gains, decision = "", state["accepted"].get(member.task_id.key)
+    if decision and decision["total_gain"] is not None:
+        total, specific = number(decision["total_gain"]), number(decision["specific_gain"])
+        gains = f"; training gains {total} bits a play, {specific} about the map"
+        if decision["beyond_scripts"] is not None:
+            lead = interval(bounds_of(decision, "beyond_scripts"))
+            gains += f", {lead} above the best fixed rule, {decision['best_script']}"
     title = state["titles"].get(member.task_id.key, "")
     head = f"  {short(member.game_id)} ({member.role}) {title}: {origin}{gains}"
     return f"{head}\n{program(state['codes'][member.game_id])}"
-
-
-def _gains(decision: Mapping[str, Any]) -> str:
-    if decision["total_gain"] is None:
-        return ""
-    total, specific = number(decision["total_gain"]), number(decision["specific_gain"])
-    text = f"; training gains {total} bits a play, {specific} about the map"
-    if decision["beyond_scripts"] is None:
-        return text
-    lead = interval(bounds_of(decision, "beyond_scripts"))
-    return f"{text}, {lead} above the best fixed rule, {decision['best_script']}"
 
 
 def _verdicts_and_decisions(state: State) -> list[Table]:

@@ -31,9 +31,9 @@ ABOUT = {
 
 def read_matrix(
     run: Run, everything: bool, kind: GainKind | None = None, confidence: float = CONFIDENCE
-) -> tuple[GainKind, TransferMatrix]:
-    """The matrix and the gain that it uses (``kind``; None: what the run decides by). Games: the
-    newest scope, or all fine-tuned, which a run without a scope shows anyway.
+) -> TransferMatrix:
+    """The matrix by a ``kind`` of gain (None: what the run decides by). Games: the newest scope, or
+    all fine-tuned, which a run without a scope shows anyway.
 
     Raises LookupFailedError if there is no such game.
     """
@@ -43,7 +43,7 @@ def read_matrix(
     if not games:
         _ = run.newest_scope  # raises, with the kind of run that has a scope
     kind = kind or run.deciding_value[1]
-    return kind, transfer_matrix(run.plays, run.policies, games, games, kind, confidence)
+    return transfer_matrix(run.plays, run.policies, games, games, kind, confidence)
 
 
 def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
@@ -59,7 +59,7 @@ def gather(
 ) -> dict[str, Any]:
     """All measured pairs; ``unmeasured``: those without common plays; ``shares``: for each game the
     share of the budget that its fine-tune had. Raises LookupFailedError."""
-    kind, matrix = read_matrix(run, everything, kind, confidence)
+    matrix = read_matrix(run, everything, kind, confidence)
     shares = {row["finetune_id"]: row["share"] for row in run.finetunes}
     policies = [run.policies.get(task_id, ("",)) for task_id in matrix.sources]
     pairs = [
@@ -76,7 +76,7 @@ def gather(
         "run_id": run.run_id,
         "games": _keys(matrix.sources),
         "shares": [shares.get(each[0], 1.0) for each in policies],
-        "gain_kind": kind,
+        "gain_kind": kind or run.deciding_value[1],
         "confidence": confidence,
         "pairs": pairs,
         "unmeasured": [_keys(pair) for pair in matrix.unmeasured_pairs()],
@@ -87,7 +87,7 @@ def gather_components(run: Run, alpha: float) -> dict[str, Any]:
     """Links G1 → G2 iff the value of G1 on G2 by which the run decides is at least ``alpha``
     (Def. 54), what they reach, and what the ``initial`` scope reaches. Raises LookupFailedError."""
     definition = run.deciding_value[0]
-    _, matrix = read_matrix(run, everything=False)
+    matrix = read_matrix(run, everything=False)
     initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
     edges, paths = links(values, alpha)

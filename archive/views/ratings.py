@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.statistics.intervals import Scores
-from archive.statistics.ratings import GameRating, MeasureRatings, largest_contributions, notes
+from archive.ratings.normal_form import Array
+from archive.statistics.ratings import GameRating, MeasureRatings, notes
 from archive.text import number, percent, plural, signed
-from archive.views.tables import labels, show_labels, stacked, table
+from archive.views.tables import add, labels, show_labels, stacked, table
 from xgl.errors import excerpt
 
 MOST_CONTRIBUTIONS = 6
@@ -33,7 +33,7 @@ def as_json(ratings: MeasureRatings) -> dict[str, Any]:
     }
 
 
-def _by_name(rows: Sequence[str], columns: Sequence[str], values: Scores) -> dict[str, Any]:
+def _by_name(rows: Sequence[str], columns: Sequence[str], values: Array) -> dict[str, Any]:
     lines = (dict(zip(columns, line, strict=True)) for line in values.tolist())
     return dict(zip(rows, lines, strict=True))
 
@@ -44,7 +44,16 @@ def show(ratings: MeasureRatings, console: Console) -> None:
     console.print(_models(ratings, names, narrow=console.width < 100))
     console.print(_games(ratings, names))
     if len(ratings.models) > 1:
-        console.print(_contributions(ratings, names))
+        sizes = abs(ratings.by_game).max(axis=0)  # a model's row sums to its rating
+        order = (-sizes).argsort(kind="stable").tolist()
+        places = [place for place in order if sizes[place] > 0][:MOST_CONTRIBUTIONS]
+        games = (_task(ratings, ratings.games[place]) for place in places)
+        title = f"What each {ratings.noun} adds to a model's NE rating"
+        view = table(title, "model", *games, "rest", "rating")
+        for model, parts in zip(ratings.models, ratings.by_game, strict=True):
+            own, total = parts[places].tolist(), model.rating.value
+            add(view, names[model.model], *(signed(n, 3) for n in (*own, total - sum(own), total)))
+        console.print(view)
     show_labels(names, console)
     console.print(
         f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
@@ -102,18 +111,6 @@ def _filled(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -
     result = table(title, *(columns[n] for n in kept), rows=cells)
     result.columns[kept.index(columns.index("NE"))].no_wrap = True
     return result
-
-
-def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
-    """Games with the largest contributions; a row sums to the rating but for the rest."""
-    places, rows = largest_contributions(ratings, MOST_CONTRIBUTIONS)
-    ids = [_task(ratings, ratings.games[place]) for place in places]
-    title = f"What each {ratings.noun} adds to a model's NE rating"
-    cells = (
-        [names[model], *(signed(part, 3) for part in (*parts, rest, total))]
-        for model, parts, rest, total in rows
-    )
-    return table(title, "model", *ids, "rest", "rating", rows=cells)
 
 
 def _task(ratings: MeasureRatings, game: GameRating) -> str:

@@ -12,12 +12,9 @@
     if (mark.dataset.tip === undefined) {
       const title = mark.querySelector(":scope > title");
       mark.dataset.tip = title ? title.textContent : mark.getAttribute("title") || "";
-      if (title) {
-        if (!mark.hasAttribute("aria-label")) mark.setAttribute("aria-label", mark.dataset.tip);
-        title.remove();
-      } else {
-        mark.removeAttribute("title");
-      }
+      if (title && !mark.hasAttribute("aria-label")) mark.setAttribute("aria-label", mark.dataset.tip);
+      title?.remove();
+      mark.removeAttribute("title");
     }
     return mark.dataset.tip;
   };
@@ -69,14 +66,8 @@
   // Finding and sorting games.
   const find = byId("find"), generation = byId("generation"), sort = byId("sort");
   const list = byId("cards"), none = byId("none"), count = byId("count");
-  const texts = new Map();
-  const textOf = (card) => {
-    if (!texts.has(card)) {
-      const parts = [card.querySelector(".who"), card.querySelector(".program"), card.querySelector(".facts")];
-      texts.set(card, parts.map((part) => (part ? part.textContent : "")).join("\n").toLowerCase());
-    }
-    return texts.get(card);
-  };
+  const textOf = (card) => [".who", ".program", ".facts"]
+    .map((part) => card.querySelector(part)?.textContent ?? "").join("\n").toLowerCase();
   const filter = () => {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
@@ -108,10 +99,7 @@
   if (tree) {
     const nodes = new Map(all("a[data-game]", tree).map((node) => [node.dataset.game, node]));
     const edges = new Map(all(".edge", tree).map((edge) => [edge.dataset.child, edge]));
-    const kids = new Map();
-    nodes.forEach((node, place) => {
-      if (node.dataset.parent !== undefined) kids.set(node.dataset.parent, [...(kids.get(node.dataset.parent) || []), place]);
-    });
+    const line = (place) => (place === undefined ? [] : [place, ...line(nodes.get(place)?.dataset.parent)]);
     const unlight = () => {
       tree.classList.remove("following");
       all(".lit", tree).forEach((part) => part.classList.remove("lit"));
@@ -119,18 +107,11 @@
     const light = (place) => {
       unlight();
       tree.classList.add("following");
-      const mark = (each) => { nodes.get(each)?.classList.add("lit"); };
-      for (let up = place; up !== undefined; up = nodes.get(up)?.dataset.parent) {
-        mark(up);
-        edges.get(up)?.classList.add("lit");
-      }
-      const below = [...(kids.get(place) || [])];
-      while (below.length) {
-        const each = below.pop();
-        mark(each);
+      nodes.forEach((node, each) => {
+        if (!line(each).includes(place) && !line(place).includes(each)) return;
+        node.classList.add("lit");
         edges.get(each)?.classList.add("lit");
-        below.push(...(kids.get(each) || []));
-      }
+      });
     };
     nodes.forEach((node, place) => {
       ["pointerenter", "focus"].forEach((kind) => node.addEventListener(kind, () => light(place)));
