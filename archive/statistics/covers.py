@@ -274,6 +274,8 @@ def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[Task
 
 MOST_SUBSETS = 1 << 20
 """Subsets of one size that are all tried; beyond, games are left out one by one."""
+DIGITS = 12
+"""Decimal digits to which means and errors are compared: sums of equal scores may differ."""
 
 
 def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, ...], float]:
@@ -286,7 +288,7 @@ def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, .
     tell apart. Raises ValueError for scores of fewer than two models, or of equal ones, which no
     game tells apart.
     """
-    if not scores.size or not np.ptp(scores.mean(axis=1)) > 0:
+    if not scores.size or not np.ptp(scores.mean(axis=1).round(DIGITS)) > 0:
         raise ValueError("found no two models with different scores on all games")
 
     def best(subsets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
@@ -307,7 +309,7 @@ def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, .
 
 
 def _error_and_gap(scores: Scores, members: tuple[int, ...]) -> tuple[float, float]:
-    whole, part = scores.mean(axis=1), scores[:, list(members)].mean(axis=1)
-    error = float(np.abs(part - whole).max() / np.ptp(whole))
+    whole, part = (each.mean(axis=1).round(DIGITS) for each in (scores, scores[:, list(members)]))
+    error = round(float(np.abs(part - whole).max() / np.ptp(whole)), DIGITS)
     above = whole[:, None] > whole[None]
     return error, float((part[:, None] - part[None])[above].min())

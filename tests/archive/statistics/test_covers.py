@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 from archive import CoverError
 from archive.statistics.covers import (
@@ -99,6 +99,7 @@ def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.3, 1.0]))
+@example(332, 0.3)  # two games have an error of 0.3 but for rounding
 def test_no_smaller_subset_keeps_the_measure(seed: int, tolerance: float) -> None:
     scores = np.random.default_rng(seed).normal(size=(3, 5)).round()  # some of them alike
     whole = scores.mean(axis=1)
@@ -114,6 +115,8 @@ def test_no_smaller_subset_keeps_the_measure(seed: int, tolerance: float) -> Non
     assert keeps(found)
     smaller = (each for n in range(1, len(found)) for each in combinations(range(5), n))
     assert not any(map(keeps, smaller))
+    with pytest.raises(ValueError, match="no two models"):  # equal but for rounding
+        discriminating_games(np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]), tolerance)
 
 
 DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "covers.md"

@@ -192,9 +192,7 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
     lines = str(write(tmp_path / "t.jsonl", '{"model": "ann"}\n3\n'))
     refused(capsys, "row 2: found int, expected an object", "--table", lines)
     refused(capsys, "ends in .csv", "--table", str(tmp_path / "t.xlsx"))
-    refused(
-        capsys, "found no column size, expected one of model", "--table", table, "--score", "size"
-    )
+    refused(capsys, "no column size, expected one of model", "--table", table, "--score", "size")
     refused(capsys, "found", "--table", str(write(tmp_path / "t.parquet", "PAR1")))
     pairs = str(write(tmp_path / "pairs.csv", PAIRS))
     refused(capsys, "found judged pairs", "--table", pairs, "--preference", "margin")
