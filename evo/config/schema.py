@@ -228,9 +228,9 @@ class GrowthConfig(GrowthSettings):
     """Open-ended: the run ends when surely fewer games than this join the scope in a core-hour; 0:
     never."""
     examined_share: PositiveShare = 0.25
-    """Open-ended: largest share of each list that is fine-tuned: candidates that scripted players
-    and the scope's fine-tunes expect to help and not to be covered. 1: all that hold something to
-    learn."""
+    """Open-ended: largest share of each list, rounded, that is fine-tuned: candidates that scripted
+    players and the scope's fine-tunes expect to help and not to be covered. 1: all that hold
+    something to learn."""
     novelty: Flag = False
     """Prefer proposals that are paid for other texts than all candidates before them: of twice as
     many as a list needs, those whose objective is rarest are taken."""
